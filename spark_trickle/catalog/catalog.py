@@ -1,0 +1,178 @@
+"""The catalog as the rest of the program sees it: reads of one moment, and publications that land whole or not at all.
+
+Rows and columns are the business of `stream_tables`, `pointers` and `history`; connections of `database`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from datetime import datetime
+from hashlib import blake2b
+from typing import Self
+
+from sqlalchemy import Connection
+
+from spark_trickle.catalog import history, pointers, stream_tables
+from spark_trickle.catalog.database import DEFAULT_BUSY_TIMEOUT_SECONDS, Database
+from spark_trickle.errors import NotFoundError
+from spark_trickle.model.frontier import Pointer
+from spark_trickle.model.publication import Cut, Publication, Swap
+from spark_trickle.model.refresh import HistoryRow
+from spark_trickle.model.stream_table import Status, StreamTable
+from spark_trickle.names import TableName
+
+
+class Catalog:
+    """Our metadata and Iceberg's pointers, in one database.
+
+    A method that takes `conn` works in that transaction; without it, in one of its own.
+    """
+
+    def __init__(self, database: Database, *, max_consecutive_errors: int = 3) -> None:
+        self.database = database
+        self._max_consecutive_errors = max_consecutive_errors
+
+    @classmethod
+    def open(
+        cls,
+        url: str,
+        *,
+        busy_timeout_seconds: float = DEFAULT_BUSY_TIMEOUT_SECONDS,
+        max_consecutive_errors: int = 3,
+    ) -> Self:
+        database = Database.open(url, busy_timeout_seconds=busy_timeout_seconds)
+        return cls(database, max_consecutive_errors=max_consecutive_errors)
+
+    def close(self) -> None:
+        self.database.close()
+
+    def read(self) -> AbstractContextManager[Connection]:
+        """A transaction that sees one moment, for several calls."""
+        return self.database.read()
+
+    def write(self) -> AbstractContextManager[Connection]:
+        """A transaction that lands whole or not at all, for several calls."""
+        return self.database.write()
+
+    def cut(self, conn: Connection | None = None) -> Cut:
+        """Where every table is and what is known of every stream table, at one moment.
+
+        The id is made of the versions: two cuts with the same id see the same lake.
+        """
+        with self._reading(conn) as connection:
+            heads = pointers.read(connection)
+            tables = {table.name: table for table in stream_tables.all(connection)}
+            return Cut(_identity(heads), heads, tables, pointers.namespaces(connection))
+
+    def publish(self, publication: Publication, conn: Connection | None = None) -> None:
+        """Carry out a publication. ConflictError: somebody was there first, and nothing has happened."""
+        with self._writing(conn) as connection:
+            for namespace in publication.namespaces:
+                pointers.add_namespace(connection, namespace)
+            pointers.swap_all(connection, publication.swaps)
+            for table in publication.dropped:
+                stream_tables.delete(connection, table)
+            for table in publication.created:
+                stream_tables.insert(connection, table)
+            for table in publication.updated:
+                stream_tables.update(connection, table)
+            history.extend(connection, publication.history)
+
+    def record(self, rows: Iterable[HistoryRow], conn: Connection | None = None) -> None:
+        """Write history that belongs to no publication."""
+        with self._writing(conn) as connection:
+            history.extend(connection, rows)
+
+    def count_failure(self, name: TableName, message: str, conn: Connection | None = None) -> None:
+        """Note that a refresh failed; after too many in a row the stream table is in ERROR until it is resumed."""
+        with self._writing(conn) as connection:
+            table = stream_tables.find(connection, name)
+            if table is None:
+                # Dropped while it was being refreshed: there is nothing left to note it on.
+                return
+            failed = replace(table, consecutive_errors=table.consecutive_errors + 1)
+            if failed.consecutive_errors >= self._max_consecutive_errors:
+                failed = replace(failed, status=Status.ERROR, status_reason=message)
+            stream_tables.update(connection, failed)
+
+    def pointers(
+        self, names: Iterable[TableName] | None = None, conn: Connection | None = None
+    ) -> dict[TableName, Pointer]:
+        with self._reading(conn) as connection:
+            return pointers.read(connection, names)
+
+    def swap(self, swaps: Iterable[Swap], conn: Connection | None = None) -> None:
+        with self._writing(conn) as connection:
+            pointers.swap_all(connection, swaps)
+
+    def namespaces(self, conn: Connection | None = None) -> tuple[str, ...]:
+        with self._reading(conn) as connection:
+            return pointers.namespaces(connection)
+
+    def find(self, name: TableName, conn: Connection | None = None) -> StreamTable | None:
+        with self._reading(conn) as connection:
+            return stream_tables.find(connection, name)
+
+    def get(self, name: TableName, conn: Connection | None = None) -> StreamTable:
+        """As `find`, but NotFoundError where there is none."""
+        with self._reading(conn) as connection:
+            return stream_tables.get(connection, name)
+
+    def stream_tables(self, conn: Connection | None = None) -> tuple[StreamTable, ...]:
+        with self._reading(conn) as connection:
+            return stream_tables.all(connection)
+
+    def dependents(self, name: TableName, conn: Connection | None = None) -> tuple[TableName, ...]:
+        with self._reading(conn) as connection:
+            return stream_tables.dependents(connection, name)
+
+    def insert(self, table: StreamTable, conn: Connection | None = None) -> StreamTable:
+        with self._writing(conn) as connection:
+            return stream_tables.insert(connection, table)
+
+    def update(self, table: StreamTable, conn: Connection | None = None) -> StreamTable:
+        with self._writing(conn) as connection:
+            return stream_tables.update(connection, table)
+
+    def delete(self, table: StreamTable, conn: Connection | None = None) -> None:
+        with self._writing(conn) as connection:
+            stream_tables.delete(connection, table)
+
+    def history(
+        self, name: TableName | None = None, limit: int | None = 20, conn: Connection | None = None
+    ) -> tuple[HistoryRow, ...]:
+        """Newest first. A name that neither is nor was a stream table is an error, not an empty list."""
+        with self._reading(conn) as connection:
+            found = history.rows(connection, None if name is None else str(name), limit)
+            if name is not None and not found and stream_tables.find(connection, name) is None:
+                raise NotFoundError(stream_tables.KIND, name)
+            return found
+
+    def prune_history(self, older_than: datetime, conn: Connection | None = None) -> int:
+        with self._writing(conn) as connection:
+            return history.prune(connection, older_than)
+
+    @contextmanager
+    def _reading(self, given: Connection | None) -> Iterator[Connection]:
+        if given is not None:
+            yield given
+        else:
+            with self.database.read() as connection:
+                yield connection
+
+    @contextmanager
+    def _writing(self, given: Connection | None) -> Iterator[Connection]:
+        if given is not None:
+            yield given
+        else:
+            with self.database.write() as connection:
+                yield connection
+
+
+def _identity(heads: dict[TableName, Pointer]) -> str:
+    digest = blake2b(digest_size=8)
+    for name in sorted(heads):
+        digest.update(f"{name.namespace}\0{name.name}\0{heads[name].location}\0".encode())
+    return digest.hexdigest()

@@ -1,0 +1,73 @@
+"""Frontiers, pins and lists of names as JSON text, as columns hold them. The format is ours: nobody queries into it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from spark_trickle.errors import InternalError
+from spark_trickle.model.frontier import Frontier, Pin
+from spark_trickle.names import TableName
+
+
+def dump_pins(pins: Iterable[Pin]) -> str:
+    return _dump(
+        {
+            "namespace": pin.table.namespace,
+            "name": pin.table.name,
+            "uuid": pin.uuid,
+            "snapshot_id": pin.snapshot_id,
+            "schema_id": pin.schema_id,
+            "location": pin.location,
+        }
+        for pin in pins
+    )
+
+
+def load_pins(text: str) -> tuple[Pin, ...]:
+    return tuple(
+        Pin(
+            table=TableName(item["namespace"], item["name"]),
+            uuid=item["uuid"],
+            snapshot_id=item["snapshot_id"],
+            schema_id=item["schema_id"],
+            location=item["location"],
+        )
+        for item in _load(text)
+    )
+
+
+def dump_frontier(frontier: Frontier) -> str:
+    return dump_pins(frontier.pins)
+
+
+def load_frontier(text: str) -> Frontier:
+    return Frontier(load_pins(text))
+
+
+def dump_names(names: Iterable[TableName]) -> str:
+    return _dump([name.namespace, name.name] for name in names)
+
+
+def load_names(text: str) -> tuple[TableName, ...]:
+    return tuple(TableName(namespace, name) for namespace, name in _load(text))
+
+
+def dump_texts(texts: Iterable[str]) -> str:
+    return _dump(texts)
+
+
+def load_texts(text: str) -> tuple[str, ...]:
+    return tuple(str(item) for item in _load(text))
+
+
+def _dump(items: Iterable[object]) -> str:
+    return json.dumps(list(items), ensure_ascii=False, separators=(",", ":"))
+
+
+def _load(text: str) -> list[Any]:
+    found = json.loads(text)
+    if not isinstance(found, list):
+        raise InternalError(f"the catalog holds '{text[:80]}' where a list belongs")
+    return found

@@ -1,0 +1,64 @@
+"""The history: one row for each refresh that was tried. Rows are added and pruned, never changed.
+
+All functions work in the caller's transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import fields
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, delete, insert, select
+
+from spark_trickle.catalog import documents
+from spark_trickle.catalog.tables import HISTORY
+from spark_trickle.model.refresh import Action, HistoryRow, Outcome
+
+_SAME = tuple(field.name for field in fields(HistoryRow) if field.name not in {"action", "status", "frontier", "group"})
+"""Fields that lie in a column of their own name, as they are."""
+
+
+def append(connection: Connection, *rows: HistoryRow) -> None:
+    extend(connection, rows)
+
+
+def extend(connection: Connection, rows: Iterable[HistoryRow]) -> None:
+    values = [_row(row) for row in rows]
+    if values:
+        connection.execute(insert(HISTORY), values)
+
+
+def rows(connection: Connection, name: str | None = None, limit: int | None = 20) -> tuple[HistoryRow, ...]:
+    """Newest first: of one stream table, or of all. `limit=None`: without end."""
+    query = select(HISTORY).order_by(HISTORY.c.id.desc())
+    if name is not None:
+        query = query.where(HISTORY.c.name == name)
+    if limit is not None:
+        query = query.limit(limit)
+    return tuple(_value(row) for row in connection.execute(query))
+
+
+def prune(connection: Connection, older_than: datetime) -> int:
+    """Forget what started before that moment; gives how many rows."""
+    return connection.execute(delete(HISTORY).where(HISTORY.c.started_at < older_than)).rowcount
+
+
+def _row(row: HistoryRow) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in _SAME} | {
+        "action": row.action.value,
+        "status": row.status.value,
+        "frontier": documents.dump_frontier(row.frontier),
+        "group_name": row.group,
+    }
+
+
+def _value(row: Row[Any]) -> HistoryRow:
+    return HistoryRow(
+        **{name: getattr(row, name) for name in _SAME},
+        action=Action(row.action),
+        status=Outcome(row.status),
+        frontier=documents.load_frontier(row.frontier),
+        group=row.group_name,
+    )

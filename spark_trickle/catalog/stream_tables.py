@@ -1,0 +1,197 @@
+"""Stream tables: rows to values and back. A value carries the version it was read at, and writing compares it.
+
+All functions work in the caller's transaction.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import ColumnElement, Connection, Row, and_, select
+
+from spark_trickle.catalog import documents
+from spark_trickle.catalog.tables import SOURCES, STREAM_TABLES
+from spark_trickle.errors import AlreadyExistsError, ConflictError, NotFoundError
+from spark_trickle.model.stream_table import (
+    BootstrapGating,
+    DiamondConsistency,
+    DiamondSchedulePolicy,
+    Fuse,
+    Options,
+    RefreshMode,
+    Source,
+    Status,
+    StreamTable,
+)
+from spark_trickle.names import TableName
+
+_C = STREAM_TABLES.c
+_S = SOURCES.c
+
+KIND = "stream table"
+
+
+def insert(connection: Connection, table: StreamTable) -> StreamTable:
+    """Add one; AlreadyExistsError where the name is taken."""
+    if connection.execute(select(_C.version).where(_is(table.name))).first() is not None:
+        raise AlreadyExistsError(KIND, table.name)
+    connection.execute(sa.insert(STREAM_TABLES).values(_row(table)))
+    _write_sources(connection, table)
+    return table
+
+
+def find(connection: Connection, name: TableName) -> StreamTable | None:
+    row = connection.execute(select(STREAM_TABLES).where(_is(name))).first()
+    return None if row is None else _value(row, _sources(connection, name).get(name, ()))
+
+
+def get(connection: Connection, name: TableName) -> StreamTable:
+    """As `find`, but NotFoundError where there is none."""
+    found = find(connection, name)
+    if found is None:
+        raise NotFoundError(KIND, name)
+    return found
+
+
+def all(connection: Connection) -> tuple[StreamTable, ...]:
+    """All of them, by name."""
+    sources = _sources(connection)
+    rows = connection.execute(select(STREAM_TABLES))
+    values = (_value(row, sources.get(TableName(row.namespace, row.name), ())) for row in rows)
+    # Databases sort text in different ways; here it is always the same.
+    return tuple(sorted(values, key=lambda table: table.name))
+
+
+def update(connection: Connection, table: StreamTable) -> StreamTable:
+    """Write a changed value back, if the row is still at the version it was read at. Gives it at its new version."""
+    written = replace(table, version=table.version + 1)
+    change = sa.update(STREAM_TABLES).where(_is(table.name), _C.version == table.version).values(_row(written))
+    if connection.execute(change).rowcount != 1:
+        raise _conflict(connection, table)
+    if _sources(connection, table.name).get(table.name, ()) != table.sources:
+        connection.execute(sa.delete(SOURCES).where(_S.namespace == table.name.namespace, _S.name == table.name.name))
+        _write_sources(connection, table)
+    return written
+
+
+def delete(connection: Connection, table: StreamTable) -> None:
+    """Remove one, if the row is still at the version it was read at. Its history stays."""
+    gone = sa.delete(STREAM_TABLES).where(_is(table.name), _C.version == table.version)
+    if connection.execute(gone).rowcount != 1:
+        raise _conflict(connection, table)
+
+
+def dependents(connection: Connection, table: TableName) -> tuple[TableName, ...]:
+    """The stream tables that read this table directly, by name."""
+    query = select(_S.namespace, _S.name).where(_S.source_namespace == table.namespace, _S.source_name == table.name)
+    return tuple(sorted({TableName(namespace, name) for namespace, name in connection.execute(query)}))
+
+
+def _is(name: TableName) -> ColumnElement[bool]:
+    return and_(_C.namespace == name.namespace, _C.name == name.name)
+
+
+def _conflict(connection: Connection, table: StreamTable) -> ConflictError | NotFoundError:
+    found = connection.execute(select(_C.version).where(_is(table.name))).scalar()
+    if found is None:
+        return NotFoundError(KIND, table.name)
+    return ConflictError(table.name, f"version {table.version}", f"version {found}")
+
+
+def _write_sources(connection: Connection, table: StreamTable) -> None:
+    if table.sources:
+        connection.execute(
+            sa.insert(SOURCES),
+            [
+                {
+                    "namespace": table.name.namespace,
+                    "name": table.name.name,
+                    "position": position,
+                    "source_namespace": source.table.namespace,
+                    "source_name": source.table.name,
+                    "kind": source.kind,
+                }
+                for position, source in enumerate(table.sources)
+            ],
+        )
+
+
+def _sources(connection: Connection, of: TableName | None = None) -> dict[TableName, tuple[Source, ...]]:
+    query = select(SOURCES).order_by(_S.position)
+    if of is not None:
+        query = query.where(_S.namespace == of.namespace, _S.name == of.name)
+    found: dict[TableName, list[Source]] = defaultdict(list)
+    for row in connection.execute(query):
+        source = Source(table=TableName(row.source_namespace, row.source_name), kind=row.kind)
+        found[TableName(row.namespace, row.name)].append(source)
+    return {name: tuple(sources) for name, sources in found.items()}
+
+
+def _row(table: StreamTable) -> dict[str, Any]:
+    options = table.options
+    return {
+        "namespace": table.name.namespace,
+        "name": table.name.name,
+        "query": table.query,
+        "normalized_query": table.normalized_query,
+        "schedule": options.schedule,
+        "refresh_mode": options.refresh_mode.value,
+        "diamond_consistency": options.diamond_consistency.value,
+        "diamond_schedule_policy": options.diamond_schedule_policy.value,
+        "bootstrap_gating": options.bootstrap_gating.value,
+        "strict": options.strict,
+        "fuse": options.fuse.value,
+        "fuse_ceiling": options.fuse_ceiling,
+        "status": table.status.value,
+        "status_reason": table.status_reason,
+        "effective_mode": table.effective_mode.value,
+        "mode_reason": table.mode_reason,
+        "internal_tables": documents.dump_names(table.internal_tables),
+        "explanation": table.explanation,
+        "frontier": documents.dump_frontier(table.frontier),
+        "published": documents.dump_pins(table.published),
+        "version": table.version,
+        "epoch": table.epoch,
+        "consecutive_errors": table.consecutive_errors,
+        "created_at": table.created_at,
+        "last_refresh_at": table.last_refresh_at,
+        "data_timestamp": table.data_timestamp,
+        "notices": documents.dump_texts(table.notices),
+    }
+
+
+def _value(row: Row[Any], sources: tuple[Source, ...]) -> StreamTable:
+    return StreamTable(
+        name=TableName(row.namespace, row.name),
+        query=row.query,
+        normalized_query=row.normalized_query,
+        options=Options(
+            schedule=row.schedule,
+            refresh_mode=RefreshMode(row.refresh_mode),
+            diamond_consistency=DiamondConsistency(row.diamond_consistency),
+            diamond_schedule_policy=DiamondSchedulePolicy(row.diamond_schedule_policy),
+            bootstrap_gating=BootstrapGating(row.bootstrap_gating),
+            strict=row.strict,
+            fuse=Fuse(row.fuse),
+            fuse_ceiling=row.fuse_ceiling,
+        ),
+        status=Status(row.status),
+        status_reason=row.status_reason,
+        effective_mode=RefreshMode(row.effective_mode),
+        mode_reason=row.mode_reason,
+        sources=sources,
+        internal_tables=documents.load_names(row.internal_tables),
+        explanation=row.explanation,
+        frontier=documents.load_frontier(row.frontier),
+        published=documents.load_pins(row.published),
+        version=row.version,
+        epoch=row.epoch,
+        consecutive_errors=row.consecutive_errors,
+        created_at=row.created_at,
+        last_refresh_at=row.last_refresh_at,
+        data_timestamp=row.data_timestamp,
+        notices=documents.load_texts(row.notices),
+    )

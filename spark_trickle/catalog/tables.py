@@ -1,0 +1,150 @@
+"""The tables of the catalog, ours and Iceberg's, as SQLAlchemy sees them. How they came to be is in `migrations`."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    DateTime,
+    Dialect,
+    Float,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    MetaData,
+    PrimaryKeyConstraint,
+    String,
+    Table,
+    Text,
+    TypeDecorator,
+)
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """A moment: aware in Python, UTC in the database, also where that has no time zones."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError(f"{value} has no time zone")
+        moment = value.astimezone(UTC)
+        return moment.replace(tzinfo=None) if dialect.name == "sqlite" else moment
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        moment: datetime = value
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+_NAME = String(255)
+_CHOICE = String(32)
+
+OURS = MetaData()
+ICEBERG = MetaData()
+"""Iceberg's JDBC catalog, schema V1. It would make these itself, but not before the first JVM runs."""
+
+STREAM_TABLES = Table(
+    "trickle_stream_tables",
+    OURS,
+    Column("namespace", _NAME, primary_key=True),
+    Column("name", _NAME, primary_key=True),
+    Column("query", Text, nullable=False),
+    Column("normalized_query", Text, nullable=False),
+    Column("schedule", Text, nullable=False),
+    Column("refresh_mode", _CHOICE, nullable=False),
+    Column("diamond_consistency", _CHOICE, nullable=False),
+    Column("diamond_schedule_policy", _CHOICE, nullable=False),
+    Column("bootstrap_gating", _CHOICE, nullable=False),
+    Column("strict", Boolean, nullable=False),
+    Column("fuse", _CHOICE, nullable=False),
+    Column("fuse_ceiling", BigInteger),
+    Column("status", _CHOICE, nullable=False),
+    Column("status_reason", Text),
+    Column("effective_mode", _CHOICE, nullable=False),
+    Column("mode_reason", Text),
+    Column("internal_tables", Text, nullable=False),
+    Column("explanation", Text, nullable=False),
+    Column("frontier", Text, nullable=False),
+    Column("published", Text, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("epoch", Integer, nullable=False),
+    Column("consecutive_errors", Integer, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("last_refresh_at", UtcDateTime),
+    Column("data_timestamp", UtcDateTime),
+    Column("notices", Text, nullable=False),
+)
+
+SOURCES = Table(
+    "trickle_sources",
+    OURS,
+    Column("namespace", _NAME, primary_key=True),
+    Column("name", _NAME, primary_key=True),
+    Column("position", Integer, primary_key=True),
+    Column("source_namespace", _NAME, nullable=False),
+    Column("source_name", _NAME, nullable=False),
+    Column("kind", _CHOICE, nullable=False),
+    ForeignKeyConstraint(
+        ["namespace", "name"], ["trickle_stream_tables.namespace", "trickle_stream_tables.name"], ondelete="CASCADE"
+    ),
+    Index("trickle_sources_by_source", "source_namespace", "source_name"),
+)
+
+HISTORY = Table(
+    "trickle_history",
+    OURS,
+    # SQLite numbers rows by itself only where the column is called INTEGER.
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    Column("name", Text, nullable=False),
+    Column("action", _CHOICE, nullable=False),
+    Column("status", _CHOICE, nullable=False),
+    Column("mode", _CHOICE),
+    Column("reason", Text),
+    Column("error", Text),
+    Column("started_at", UtcDateTime, nullable=False),
+    Column("duration_ms", Float(53), nullable=False),
+    Column("rows_inserted", BigInteger, nullable=False),
+    Column("rows_deleted", BigInteger, nullable=False),
+    Column("frontier", Text, nullable=False),
+    Column("cut", Text),
+    Column("group_name", Text),
+    Column("epoch", Integer, nullable=False),
+    Column("jobs", Integer, nullable=False),
+    Column("commits", Integer, nullable=False),
+    Column("initiated_by", _CHOICE, nullable=False),
+    Index("trickle_history_by_name", "name", "id"),
+    Index("trickle_history_by_time", "started_at"),
+    # Numbers of pruned rows are not given out again, so the order of rows stays the order of writing.
+    sqlite_autoincrement=True,
+)
+
+ICEBERG_TABLES = Table(
+    "iceberg_tables",
+    ICEBERG,
+    Column("catalog_name", _NAME, nullable=False),
+    Column("table_namespace", _NAME, nullable=False),
+    Column("table_name", _NAME, nullable=False),
+    Column("metadata_location", String(1000)),
+    Column("previous_metadata_location", String(1000)),
+    Column("iceberg_type", String(5)),
+    PrimaryKeyConstraint("catalog_name", "table_namespace", "table_name"),
+)
+
+ICEBERG_NAMESPACES = Table(
+    "iceberg_namespace_properties",
+    ICEBERG,
+    Column("catalog_name", _NAME, nullable=False),
+    Column("namespace", _NAME, nullable=False),
+    Column("property_key", _NAME),
+    Column("property_value", String(1000)),
+    PrimaryKeyConstraint("catalog_name", "namespace", "property_key"),
+)

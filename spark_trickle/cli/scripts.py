@@ -1,0 +1,113 @@
+"""Commands that run SQL text: `sql` as it comes, `apply` what a folder declares."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from spark_trickle.cli.project import Change, ChangeKind, Declared, plan_changes, read_project
+from spark_trickle.cli.reading import Limit
+from spark_trickle.cli.rows import fetch
+from spark_trickle.cli.session import Session, session_of
+from spark_trickle.errors import UserError
+from spark_trickle.sql.statements import split_statements
+
+Dialogue = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+
+def sql(
+    context: typer.Context,
+    statement: Annotated[
+        str | None, typer.Argument(help="SQL, one or more statements; '-' reads standard input.", show_default=False)
+    ] = None,
+    file: Annotated[Path | None, typer.Option("--file", "-f", help="A script.", exists=True, dir_okay=False)] = None,
+    limit: Limit = 1000,
+) -> None:
+    """Run Spark SQL and the statements for stream tables."""
+    script = _script(statement, file)
+    statements = split_statements(script)
+    if not statements:
+        raise UserError("there is no statement to run")
+    session = session_of(context)
+    engine = session.spark_engine
+    for text, _line in statements:
+        with session.working(_first_words(text)):
+            rows = fetch(engine.sql(text), limit)
+        if rows.columns:
+            session.output.show(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What `apply` planned, and whether it did it."""
+
+    applied: bool
+    plan: tuple[Change, ...]
+
+
+def apply(
+    context: typer.Context,
+    folder: Annotated[Path, typer.Argument(help="A folder of .sql files.", exists=True, file_okay=False)],
+    yes: Dialogue = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the plan.")] = False,
+) -> None:
+    """Make the stream tables what a folder of .sql files declares; the plan is shown first."""
+    session = session_of(context)
+    declared = read_project(folder)
+    plan = plan_changes(declared, {table.name: table for table in session.engine.stream_tables()})
+    pending = [change for change in plan if change.kind is not ChangeKind.UNCHANGED]
+    if dry_run or not pending:
+        session.output.show(Applied(False, plan) if _json(session) else list(plan))
+        return
+    if not _json(session):
+        session.output.show(list(plan))
+    if not yes and not _agreed(len(pending)):
+        raise typer.Exit(1)
+    for change in pending:
+        _carry_out(session, change, declared)
+    if _json(session):
+        session.output.show(Applied(True, plan))
+
+
+def _carry_out(session: Session, change: Change, declared: tuple[Declared, ...]) -> None:
+    engine = session.spark_engine
+    item = next(item for item in declared if (item.file, item.line) == (change.file, change.line))
+    with session.working(f"{change.kind} {change.name} ({change.file}:{change.line}) ..."):
+        if item.stream_table is None:
+            engine.sql(item.text)
+            return
+        table = item.stream_table
+        engine.create_or_replace_stream_table(table.name, table.query, **table.options)
+
+
+def _agreed(count: int) -> bool:
+    if not sys.stdin.isatty():
+        raise UserError(f"{count} changes are planned and nobody can be asked", hint="Use --yes, or --dry-run to look")
+    return typer.confirm(f"Make {count} changes?", err=True)
+
+
+def _json(session: Session) -> bool:
+    from spark_trickle.cli.output import JsonOutput
+
+    return isinstance(session.output, JsonOutput)
+
+
+def _script(statement: str | None, file: Path | None) -> str:
+    if statement is not None and file is not None:
+        raise UserError("SQL is given twice", hint="Use the argument or --file")
+    if file is not None:
+        return file.read_text(encoding="utf-8")
+    if statement is not None and statement != "-":
+        return statement
+    if statement is None and sys.stdin.isatty():
+        raise UserError("there is no statement to run", hint="Give SQL as an argument, --file, or on standard input")
+    return sys.stdin.read()
+
+
+def _first_words(text: str, width: int = 60) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= width else f"{line[: width - 4]} ..."

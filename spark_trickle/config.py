@@ -1,0 +1,273 @@
+"""Settings: `trickle.toml`, then `TRICKLE_*` variables, then arguments; the last one wins. Nobody else reads these.
+
+Settings are values. They build nothing: `wire` makes things of them.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from pydantic import Field, PrivateAttr, ValidationError, field_validator
+from pydantic_core import ErrorDetails
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+)
+
+from spark_trickle.errors import ConfigError
+from spark_trickle.model.stream_table import DiamondConsistency, DiamondSchedulePolicy
+
+PREFIX = "TRICKLE_"
+FILE_VARIABLE = "TRICKLE_CONFIG"
+FILE_NAME = "trickle.toml"
+DATABASE_NAME = "trickle.db"
+MASK = "***"
+
+_SECRET_KEY = re.compile(r"secret|password|token|credential|access[._-]?key", re.IGNORECASE)
+_URL_PASSWORD = re.compile(r"(?P<before>://[^/?#:@]*:)[^/?#]*(?=@)")
+_URL_OPTION = re.compile(r"(?P<before>[?&](?:ssl)?password=)[^&#]*", re.IGNORECASE)
+
+
+class Settings(BaseSettings):
+    """Everything that can be set, with its default."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, frozen=True, extra="forbid", use_attribute_docstrings=True, validate_default=True
+    )
+    _origins: Mapping[str, str] = PrivateAttr(default_factory=dict)
+
+    warehouse: str = "warehouse"
+    """Folder, or URI such as `s3://bucket/path`, where tables keep their files."""
+    catalog: str = ""
+    """Database of the catalog: `sqlite:///path` or `postgresql+psycopg://user:password@host:5432/database`.
+    Left out: `trickle.db` in the warehouse folder."""
+    busy_timeout_seconds: float = Field(default=30.0, gt=0, le=3600)
+    """How long to wait for somebody else's transaction in the catalog before giving up."""
+
+    spark_master: str = Field(default="local[*]", min_length=1)
+    """Where Spark runs, unless a SparkSession is given."""
+    spark_driver_memory: str = Field(default="2g", pattern=r"^\d+[kKmMgGtT]$")
+    """Memory of Spark's driver; on `local` masters that is all the memory it has."""
+    spark_conf: dict[str, str] = Field(default_factory=dict)
+    """More Spark settings, by their names in Spark. In the environment: a JSON object."""
+
+    scheduler_interval_ms: int = Field(default=1000, ge=10, le=3_600_000)
+    """Pause between two ticks of the scheduler."""
+    default_schedule_seconds: int = Field(default=1, ge=1)
+    """Schedule of a `calculated` stream table that nobody reads."""
+    max_concurrent_refreshes: int = Field(default=2, ge=1, le=256)
+    """Units refreshed at the same time."""
+    max_consecutive_errors: int = Field(default=3, ge=1)
+    """Failures in a row after which a stream table is put in ERROR."""
+    max_refresh_attempts: int = Field(default=3, ge=1, le=100)
+    """Tries of one refresh when somebody else publishes first or something is away for a moment."""
+    differential_max_change_ratio: float = Field(default=0.15, ge=0, le=1)
+    """Share of changed rows of the sources past which AUTO recomputes."""
+    small_change_rows: int = Field(default=100_000, ge=0)
+    """Changes up to this many rows are collected to the driver, to be broadcast and used for pruning."""
+    tick_watermark_enabled: bool = True
+    """All refreshes of a tick read the same cut."""
+    allow_circular: bool = False
+    """Whether stream tables may read each other in a circle."""
+    max_fixpoint_iterations: int = Field(default=100, ge=1)
+    """Rounds after which a circle that still changes is an error."""
+    diamond_consistency: DiamondConsistency = DiamondConsistency.ATOMIC
+    """Default of new stream tables: whether the paths of a diamond are refreshed together."""
+    diamond_schedule_policy: DiamondSchedulePolicy = DiamondSchedulePolicy.FASTEST
+    """Default of new stream tables: when a diamond is due, by its fastest or its slowest member."""
+    watermark_holdback_timeout: int = Field(default=0, ge=0)
+    """Seconds without progress of a watermark after which a warning is given. 0: never."""
+    fuse_default_ceiling: int = Field(default=0, ge=0)
+    """Changed rows past which a fuse without a ceiling of its own blows. 0: no ceiling."""
+    gate_stale_warning_seconds: int = Field(default=3600, ge=0)
+    """Seconds after which a gate that is still closed is warned about. 0: never."""
+    history_retention_days: int = Field(default=90, ge=0)
+    """Days that history is kept. 0: for ever."""
+
+    @field_validator("spark_conf", mode="before")
+    @classmethod
+    def _as_spark_writes_it(cls, value: object) -> object:
+        """TOML has booleans and numbers; Spark's settings are text."""
+        if not isinstance(value, dict):
+            return value
+        return {key: str(item).lower() if isinstance(item, bool) else str(item) for key, item in value.items()}
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Making the value reads nothing: `load` does, because it has to tell where a wrong value came from."""
+        return (init_settings,)
+
+    def origin(self, key: str) -> str:
+        """Where the value came from: the file, the variable, `argument`, or `default`."""
+        return self._origins.get(key, "default")
+
+    def shown(self, key: str) -> str:
+        """The value as text, without secrets."""
+        value = getattr(self, key)
+        if isinstance(value, dict):
+            return str({name: MASK if _SECRET_KEY.search(name) else mask_url(text) for name, text in value.items()})
+        return mask_url(str(value))
+
+    def __repr__(self) -> str:
+        return f"Settings({', '.join(f'{key}={self.shown(key)!r}' for key in type(self).model_fields)})"
+
+    __str__ = __repr__
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One line of the reference: generated from the fields above."""
+
+    key: str
+    default: str
+    doc: str
+
+
+def documented() -> tuple[Setting, ...]:
+    """All settings, in their order."""
+    fields = Settings.model_fields
+    plain = Settings()
+    return tuple(Setting(key, plain.shown(key), " ".join((fields[key].description or "").split())) for key in fields)
+
+
+def load(**arguments: Any) -> Settings:
+    """Read all settings. An argument that is None counts as not given."""
+    merged: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    path = _file()
+    for origin, values in (
+        (str(path), {} if path is None else _from_file(path)),
+        ("environment", _from_environment()),
+        ("argument", {key: value for key, value in arguments.items() if value is not None}),
+    ):
+        _refuse_unknown(origin, values)
+        merged |= values
+        origins |= {key: f"{PREFIX}{key.upper()}" if origin == "environment" else origin for key in values}
+    try:
+        settings = Settings(**merged)
+    except ValidationError as err:
+        raise _refused(err, origins) from err
+    complete = settings.model_copy(update={"catalog": settings.catalog or _beside(settings.warehouse)})
+    complete._origins = origins
+    return complete
+
+
+def mask_url(text: str) -> str:
+    """Hide the passwords of a URL.
+
+    >>> mask_url("postgresql+psycopg://ann:s3cret@db/lake?sslmode=require&password=x")
+    'postgresql+psycopg://ann:***@db/lake?sslmode=require&password=***'
+    """
+    return _URL_OPTION.sub(rf"\g<before>{MASK}", _URL_PASSWORD.sub(rf"\g<before>{MASK}", text))
+
+
+def _file() -> Path | None:
+    named = os.environ.get(FILE_VARIABLE)
+    if named:
+        if not Path(named).is_file():
+            raise ConfigError(f"the file '{named}' that {FILE_VARIABLE} names does not exist")
+        return Path(named)
+    return Path(FILE_NAME) if Path(FILE_NAME).is_file() else None
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as err:
+        raise ConfigError(f"'{path}' is not TOML: {err}", facts={"source": str(path)}) from err
+    except OSError as err:
+        raise ConfigError(f"'{path}' cannot be read: {err.strerror}", facts={"source": str(path)}) from err
+    # Paths in a file are meant from where the file is, wherever the program is started.
+    folder = path.absolute().parent
+    warehouse, catalog = values.get("warehouse"), values.get("catalog")
+    if isinstance(warehouse, str) and "://" not in warehouse and not warehouse.startswith("file:"):
+        values["warehouse"] = str(folder / Path(warehouse).expanduser())
+    if isinstance(catalog, str) and re.match(r"sqlite(\+pysqlite)?:///[^/]", catalog):
+        driver, _, inside = catalog.partition(":///")
+        values["catalog"] = f"{driver}:///{folder / Path(inside).expanduser()}"
+    return values
+
+
+def _from_environment() -> dict[str, Any]:
+    known = {f"{PREFIX}{key.upper()}" for key in Settings.model_fields} | {FILE_VARIABLE}
+    for variable in sorted(os.environ):
+        # Others may use the prefix too; a near miss of a name of ours is a slip.
+        if variable.upper().startswith(PREFIX) and variable.upper() not in known:
+            near = difflib.get_close_matches(variable.upper(), known, n=1, cutoff=0.85)
+            if near:
+                raise ConfigError(
+                    f"the variable '{variable}' is not a setting",
+                    hint=f"Did you mean '{near[0]}'?",
+                    facts={"source": "environment", "key": variable},
+                )
+    try:
+        return dict(EnvSettingsSource(Settings)())
+    except SettingsError as err:
+        key = next((key for key in Settings.model_fields if f'"{key}"' in str(err)), "?")
+        raise ConfigError(
+            f"setting '{key}' ({PREFIX}{key.upper()}) is wrong: it is not a JSON object",
+            facts={"source": "environment", "key": key},
+        ) from err
+
+
+def _refuse_unknown(origin: str, values: Mapping[str, Any]) -> None:
+    for key in values:
+        if key not in Settings.model_fields:
+            near = difflib.get_close_matches(key, Settings.model_fields, n=1)
+            raise ConfigError(
+                f"'{key}' ({origin}) is not a setting",
+                hint=f"Did you mean '{near[0]}'?" if near else f"Settings are: {', '.join(Settings.model_fields)}",
+                facts={"source": origin, "key": key},
+            )
+
+
+def _refused(err: ValidationError, origins: Mapping[str, str]) -> ConfigError:
+    first = err.errors(include_url=False)[0]
+    key = str(first["loc"][0])
+    origin = origins.get(key, "default")
+    given = first["input"]
+    shown = "" if _SECRET_KEY.search(key) or isinstance(given, dict) else f" '{mask_url(str(given))}'"
+    return ConfigError(
+        f"setting '{key}' ({origin}) cannot be{shown}: {_allowed(first)}",
+        facts={"source": origin, "key": key, "count": err.error_count()},
+    )
+
+
+def _allowed(error: ErrorDetails) -> str:
+    """Pydantic's words without its formalities: `Input should be ...` is what is allowed."""
+    return re.sub(r"^(Input|Value) should", "it should", error["msg"]).replace("'", "")
+
+
+def _beside(warehouse: str) -> str:
+    """The catalog that lives in the warehouse folder."""
+    parts = urlsplit(warehouse)
+    if parts.scheme == "file":
+        folder = Path(unquote(parts.path))
+    elif "://" in warehouse:
+        raise ConfigError(
+            f"the warehouse '{warehouse}' is not a folder of this machine, so the setting 'catalog' is needed",
+            hint=f"Looked at: argument catalog, {PREFIX}CATALOG, {FILE_NAME}. "
+            "Write postgresql+psycopg://user:password@host:5432/database or sqlite:///path",
+            facts={"key": "catalog"},
+        )
+    else:
+        folder = Path(warehouse).expanduser()
+    return f"sqlite:///{folder.absolute() / DATABASE_NAME}"

@@ -1,0 +1,115 @@
+"""What keeps one stream table: nodes in order, the last of them public. Values only; `differentiate` and `merge` make SQL of them.
+
+A query is cut at each operator that needs state (grouping, DISTINCT). Each piece is a *node*: a relation kept in a table of its
+own, over *leaves*. A leaf is a source (or an earlier node) at one of three versions, written in the SQL as a two-part name:
+`before`.`x`, `after`.`x`, `changes`.`x`, where `changes` has the columns of `x` and an integer `_weight`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+if TYPE_CHECKING:
+    from spark_trickle.sql.operators import Operator
+
+WEIGHT = "_weight"
+"""Column of a change: how many copies of the row were added (positive) or removed (negative)."""
+
+PUBLIC = "public"
+"""Label of the node that users read."""
+
+
+class Version(StrEnum):
+    """Which state of a leaf is meant."""
+
+    BEFORE = "before"
+    AFTER = "after"
+    CHANGES = "changes"
+    STEP = "step"
+    """Not a source: what an earlier step of the same refresh computed (`delta`, `target`, `groups`, `recomputed`)."""
+
+
+DELTA, TARGET, GROUPS, RECOMPUTED = "delta", "target", "groups", "recomputed"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column as the engine that runs the query describes it; `type` is Spark's simple string (`bigint`, `decimal(12,2)`)."""
+
+    name: str
+    type: str
+    nullable: bool = True
+
+
+Describe = Callable[[exp.Query], tuple[Column, ...]]
+"""Tells the columns of a query over leaves, without running it."""
+
+Relation = Callable[[Version, str], exp.Expression]
+"""Tells what a leaf is here and now: a table, a table at a snapshot, a temporary view, a subquery."""
+
+
+def leaf(version: Version, source: str) -> exp.Table:
+    """The leaf as SQL."""
+    return exp.table_(source, db=version.value, quoted=True)
+
+
+def resolve(query: exp.Expression, relation: Relation) -> exp.Expression:
+    """Put real relations in the place of leaves; the alias of a leaf stays."""
+
+    def replace(node: exp.Expression) -> exp.Expression:
+        if not isinstance(node, exp.Table) or node.db not in set(Version):
+            return node
+        found = relation(Version(node.db), node.name)
+        alias = node.alias
+        return exp.alias_(found, alias, table=True, quoted=True) if alias else found
+
+    return query.transform(replace)
+
+
+@dataclass(frozen=True, slots=True)
+class Bag:
+    """Kept by adding and removing rows: its delta is a set of weighted rows."""
+
+    operator: Operator
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Kept by merging partial aggregates into one row per key; groups that cannot be merged are recomputed."""
+
+    operator: Operator
+    """The `Aggregate` or `Distinct` that the node holds."""
+    keys: tuple[str, ...]
+    """Columns that identify a row, compared null-safe. Empty: one row, always."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One relation that is kept."""
+
+    label: str
+    columns: tuple[str, ...]
+    key: tuple[str, ...] | None
+    """Columns that identify a row, if some do. None: a bag, rows may repeat."""
+    query: exp.Query
+    """Its whole contents, over `after` leaves."""
+    inputs: tuple[str, ...]
+    upkeep: Bag | Groups
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenancePlan:
+    """All that is kept for one stream table."""
+
+    nodes: tuple[Node, ...]
+    sources: tuple[str, ...]
+    """Leaf names of the tables the query reads (without nodes)."""
+
+    @property
+    def public(self) -> Node:
+        return self.nodes[-1]

@@ -1,0 +1,79 @@
+"""Our SQL statements, carried out: each is a call of the Python surface, whose answer becomes a DataFrame."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from spark_trickle.errors import NotFoundError, UserError
+from spark_trickle.sql.statements import (
+    AlterStreamTable,
+    Call,
+    CreateStreamTable,
+    DropStreamTable,
+    ExplainStreamTable,
+    RefreshStreamTable,
+    ShowStreamTables,
+    Statement,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatcher:
+    """Calls by name. A method that gives plain values is callable from SQL."""
+
+    calls: Mapping[str, Callable[..., Any]]
+
+    def run(self, statement: Statement) -> object:
+        match statement:
+            case CreateStreamTable():
+                return self._create(statement)
+            case AlterStreamTable(name, options, query):
+                changes = dict(options) if query is None else {**options, "query": query}
+                return self.calls["alter_stream_table"](name, **changes)
+            case RefreshStreamTable(names):
+                if len(names) == 1:
+                    return self.calls["refresh_stream_table"](names[0])
+                return self.calls["refresh_stream_tables"](list(names))
+            case DropStreamTable():
+                return self._drop(statement)
+            case ExplainStreamTable(name):
+                return str(self.calls["explain"](name))
+            case ShowStreamTables():
+                return self.calls["status"]()
+            case Call():
+                return self._call(statement)
+
+    def _create(self, statement: CreateStreamTable) -> object:
+        name = "create_stream_table"
+        if statement.or_replace:
+            name = "create_or_replace_stream_table"
+        elif statement.if_not_exists:
+            name = "create_stream_table_if_not_exists"
+        return self._checked(name, (statement.name, statement.query), dict(statement.options))
+
+    def _drop(self, statement: DropStreamTable) -> object:
+        try:
+            return self.calls["drop_stream_table"](statement.name, cascade=statement.cascade)
+        except NotFoundError:
+            if statement.if_exists:
+                return None
+            raise
+
+    def _call(self, statement: Call) -> object:
+        if statement.function not in self.calls:
+            listed = ", ".join(sorted(self.calls))
+            raise NotFoundError("procedure", f"trickle.{statement.function}", hint=f"There are: {listed}")
+        return self._checked(statement.function, statement.args, dict(statement.kwargs))
+
+    def _checked(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
+        function = self.calls[name]
+        signature = inspect.signature(function)
+        try:
+            signature.bind(*args, **kwargs)
+        except TypeError as err:
+            shown = ", ".join(p.name for p in signature.parameters.values())
+            raise UserError(f"trickle.{name}: {err}", hint=f"Its arguments are: {shown}") from err
+        return function(*args, **kwargs)

@@ -1,0 +1,295 @@
+"""The engine: the public surface in Python. Each method hands on to the room that does the work and returns small values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from spark_trickle import views
+from spark_trickle.config import Settings
+from spark_trickle.dispatch import Dispatcher
+from spark_trickle.errors import NotFoundError, UserError
+from spark_trickle.events import Observer
+from spark_trickle.logs import log_event
+from spark_trickle.model.refresh import HistoryRow, RefreshOutcome, Verification
+from spark_trickle.model.stream_table import Options, RefreshMode, StreamTable
+from spark_trickle.names import TableName
+from spark_trickle.refresh.definitions import explanation_text, resolve_mode
+from spark_trickle.refresh.options import with_options
+from spark_trickle.refresh.run import dag_of
+from spark_trickle.sql.statements import parse_statement, split_statements
+from spark_trickle.wire import Parts, assemble
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from spark_trickle.reading import Snapshot
+    from spark_trickle.spark.maintain import MaintenanceReport
+    from spark_trickle.transaction import Transaction
+
+SQL_CALLS = (
+    "create_stream_table",
+    "create_stream_table_if_not_exists",
+    "create_or_replace_stream_table",
+    "alter_stream_table",
+    "drop_stream_table",
+    "refresh_stream_table",
+    "refresh_stream_tables",
+    "suspend_stream_table",
+    "resume_stream_table",
+    "verify",
+    "explain",
+    "explain_query",
+    "status",
+    "history",
+    "why",
+    "dependency_tree",
+    "graph",
+    "maintain",
+)
+_DML = ("insert", "update", "delete", "merge", "truncate", "replace")
+
+
+class Engine:
+    """Stream tables of one lake. A context manager; safe to use from several threads."""
+
+    def __init__(
+        self, settings: Settings, *, spark: SparkSession | None = None, observers: Iterable[Observer] = ()
+    ) -> None:
+        self._parts: Parts = assemble(settings, spark, (log_event, *observers))
+        self._dispatcher = Dispatcher({name: getattr(self, name) for name in SQL_CALLS})
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, err: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the database, and of Spark if it was started here."""
+        self._parts.close()
+
+    @property
+    def spark(self) -> SparkSession:
+        """The SparkSession; its default catalog `lake` holds all tables. Starts Spark on first use."""
+        return self._parts.sessions.main
+
+    @property
+    def settings(self) -> Settings:
+        return self._parts.settings
+
+    def sql(self, text: str) -> DataFrame:
+        """Run Spark SQL, or one of our statements; several may be given, the last one's answer is returned."""
+        answer: DataFrame | None = None
+        for statement, _line in split_statements(text):
+            answer = self._one_statement(statement)
+        if answer is None:
+            raise UserError("there is no statement to run", hint="For example: SHOW STREAM TABLES")
+        return answer
+
+    def create_stream_table(  # noqa: PLR0913  the surface that users know
+        self,
+        name: str,
+        query: str,
+        schedule: str = "calculated",
+        refresh_mode: str = "AUTO",
+        initialize: bool = True,
+        diamond_consistency: str | None = None,
+        diamond_schedule_policy: str | None = None,
+        bootstrap_gating: str = "respect",
+        strict: bool = False,
+        fuse: str = "off",
+        fuse_ceiling: int | None = None,
+    ) -> StreamTable:
+        """Make a stream table of a query; with `initialize` it appears with its contents."""
+        options = self._options(
+            schedule=schedule,
+            refresh_mode=refresh_mode,
+            diamond_consistency=diamond_consistency,
+            diamond_schedule_policy=diamond_schedule_policy,
+            bootstrap_gating=bootstrap_gating,
+            strict=strict,
+            fuse=fuse,
+            fuse_ceiling=fuse_ceiling,
+        )
+        return self._parts.definitions.create(TableName.parse(name), query, options, initialize=bool(initialize))
+
+    def create_stream_table_if_not_exists(self, name: str, query: str, **options: Any) -> StreamTable:
+        """As `create_stream_table`; one that exists is left as it is, whatever its query."""
+        existing = self._parts.catalog.find(TableName.parse(name))
+        if existing is not None:
+            return replace(existing, notices=(f"stream table '{existing.name}' already exists, nothing was changed",))
+        return self.create_stream_table(name, query, **options)
+
+    def create_or_replace_stream_table(
+        self, name: str, query: str, initialize: bool = True, **options: Any
+    ) -> StreamTable:
+        """Create it; or change what differs: options, or the query in place. `initialize` counts on creation only."""
+        if self._parts.catalog.find(TableName.parse(name)) is None:
+            return self.create_stream_table(name, query, initialize=initialize, **options)
+        return self._parts.definitions.alter(TableName.parse(name), options, query=query)
+
+    def alter_stream_table(self, name: str, query: str | None = None, **changes: Any) -> StreamTable:
+        """Change options or the query. Everything is checked first; a failure leaves everything as it was."""
+        return self._parts.definitions.alter(TableName.parse(name), changes, query=query)
+
+    def drop_stream_table(self, name: str, cascade: bool = False) -> tuple[str, ...]:
+        """Drop it with its internal state, and with `cascade` those that read it; returns the names."""
+        gone = self._parts.definitions.drop(TableName.parse(name), cascade=bool(cascade))
+        return tuple(str(table.name) for table in gone)
+
+    def refresh_stream_table(self, name: str, mode: str | None = None, upstream: bool = False) -> RefreshOutcome:
+        """Bring it up to date now; with `upstream` its ancestors first, all at one cut and published together."""
+        wanted = TableName.parse(name)
+        outcomes = self._parts.refresher.refresh([wanted], _mode(mode), upstream=bool(upstream))
+        return next(outcome for outcome in outcomes if outcome.name == str(wanted))
+
+    def refresh_stream_tables(self, names: Sequence[str]) -> list[RefreshOutcome]:
+        """Refresh several at one cut and publish them together, or none."""
+        if not names:
+            raise UserError("no stream table is named", hint="Name at least one")
+        return self._parts.refresher.refresh([TableName.parse(name) for name in names], None)
+
+    def suspend_stream_table(self, name: str) -> StreamTable:
+        return self._parts.definitions.suspend(TableName.parse(name))
+
+    def resume_stream_table(self, name: str) -> StreamTable:
+        return self._parts.definitions.resume(TableName.parse(name))
+
+    def stream_tables(self) -> tuple[StreamTable, ...]:
+        """All of them, as the catalog knows them."""
+        return self._parts.catalog.stream_tables()
+
+    def verify(self, name: str) -> Verification:
+        """Compare contents with the query at the frontier, as multisets."""
+        from spark_trickle.spark.verify import verify
+
+        cut = self._parts.catalog.cut()
+        table = cut.tables.get(TableName.parse(name))
+        if table is None:
+            raise NotFoundError("stream table", TableName.parse(name))
+        with self._parts.lake.real.workbench(cut, [table.name, *(s.table for s in table.sources)]) as bench:
+            return verify(bench, table)
+
+    def status(self, name: str | None = None) -> Any:
+        """What is known of one stream table, or of all (a list)."""
+        now = self._parts.clock.now()
+        if name is not None:
+            return views.status_of(self._parts.catalog.get(TableName.parse(name)), now)
+        return [views.status_of(table, now) for table in self._parts.catalog.stream_tables()]
+
+    def history(self, name: str | None = None, limit: int = 20) -> list[HistoryRow]:
+        """What refreshes did, newest first."""
+        return list(self._parts.catalog.history(None if name is None else TableName.parse(name), limit))
+
+    def explain(self, name: str) -> views.Explanation:
+        """How a stream table is kept: operators, delta SQL, mode and why, sources, frontier."""
+        return views.explanation_of(self._parts.catalog.get(TableName.parse(name)))
+
+    def explain_query(self, sql: str) -> views.Explanation:
+        """The same for a query, before anything is created; suggests a rewrite where it cannot be incremental."""
+        cut = self._parts.catalog.cut()
+        with self._parts.lake.workbench(cut) as bench:
+            analysis = bench.analyze(sql, cut.tables)
+        mode, reason, _ = resolve_mode(TableName.parse("query"), Options(), analysis)
+        return views.Explanation(
+            name=None,
+            query=sql,
+            mode=mode,
+            reason=reason,
+            sources=tuple(str(source.table) for source in analysis.sources),
+            tree=explanation_text(analysis),
+            delta_sql="",
+            internal_tables=analysis.state,
+            notices=analysis.notices,
+            suggestion=analysis.suggestion,
+        )
+
+    def why(self, name: str) -> views.WhyAnswer:
+        """Every reason that it is not refreshing, and what to do."""
+        cut = self._parts.catalog.cut()
+        wanted = TableName.parse(name)
+        if wanted not in cut.tables:
+            raise NotFoundError("stream table", wanted)
+        above = dag_of(cut.tables.values()).upstream(wanted)
+        missing = [table for table in (*above, *cut.tables[wanted].tables) if table not in cut.pointers]
+        ancestors = [cut.tables[table] for table in sorted(above) if table in cut.tables]
+        return views.why_of(cut.tables[wanted], ancestors, missing=missing)
+
+    def dependency_tree(self, name: str | None = None) -> str:
+        """The graph as an indented tree, of all or of one."""
+        shown = None if name is None else str(TableName.parse(name))
+        return views.dependency_tree(views.nodes_of(self._parts.catalog.stream_tables()), shown)
+
+    def graph(self, format: str = "text") -> str:
+        """The graph as text, Mermaid or Graphviz."""
+        return views.graph(views.nodes_of(self._parts.catalog.stream_tables()), format)
+
+    def transaction(self) -> Transaction:
+        """`with engine.transaction() as tx:` writes that appear together, with the IMMEDIATE tables that follow them."""
+        from spark_trickle.transaction import Transaction
+
+        parts = self._parts
+        return Transaction(parts.workspaces.make, parts.lake.real, parts.refresher, parts.notify)
+
+    def snapshot(self, names: Sequence[str]) -> Snapshot:
+        """`with engine.snapshot([...]) as snap:` several tables at one consistent version."""
+        from spark_trickle.reading import Snapshot
+
+        wanted = tuple(TableName.parse(name) for name in names)
+        return Snapshot(self._parts.catalog.cut(), wanted, self._parts.workspaces.make)
+
+    def changes(self, name: str, since: int | None = None, until: int | None = None) -> DataFrame:
+        """The rows that were added (`_weight` > 0) and removed (< 0) between two snapshots of any Iceberg table."""
+        from spark_trickle.spark.changes_between import changes_between
+
+        return changes_between(self.spark, TableName.parse(name), since, until)
+
+    def maintain(self, retain: str = "1h", compact_files: int = 20, orphan_age: str = "1d") -> MaintenanceReport:
+        """Compact and expire our own tables without breaking any dependent's frontier; remove leftovers."""
+        from spark_trickle.spark.maintain import maintain
+
+        return maintain(self._parts, retain=retain, compact_files=compact_files, orphan_age=orphan_age)
+
+    def _options(self, **given: object) -> Options:
+        """Options as passed; those left out that have a setting come from the settings."""
+        settings = self._parts.settings
+        defaults: dict[str, object] = {
+            "diamond_consistency": settings.diamond_consistency.value,
+            "diamond_schedule_policy": settings.diamond_schedule_policy.value,
+        }
+        return with_options(Options(), {key: defaults.get(key) if value is None else value for key, value in given.items()})
+
+    def _one_statement(self, text: str) -> DataFrame:
+        statement = parse_statement(text)
+        if statement is not None:
+            from spark_trickle.spark.frames import frame_of
+
+            answer = self._dispatcher.run(statement)
+            return frame_of(self.spark, answer, views.as_json)
+        if self._followed(text):
+            with self.transaction() as tx:
+                answer = tx.sql(text)
+            return answer
+        from spark_trickle.spark.failures import sql_errors
+
+        with sql_errors("the statement"):
+            return self.spark.sql(text)
+
+    def _followed(self, text: str) -> bool:
+        """Whether a statement writes while IMMEDIATE stream tables exist: then it becomes a transaction."""
+        words = text.split(maxsplit=1)
+        if not words or words[0].lower() not in _DML:
+            return False
+        return any(table.effective_mode is RefreshMode.IMMEDIATE for table in self._parts.catalog.stream_tables())
+
+
+def _mode(text: str | None) -> RefreshMode | None:
+    """The modes that one refresh can be asked for."""
+    if text is None or text.upper() == RefreshMode.AUTO:
+        return None
+    if text.upper() in (RefreshMode.FULL, RefreshMode.DIFFERENTIAL):
+        return RefreshMode(text.upper())
+    raise UserError(f"mode cannot be {text!r}", hint="Choose 'FULL' or 'DIFFERENTIAL', or leave it out")

@@ -1,0 +1,165 @@
+"""Every exception of the project. The class decides what happens next; nobody reads message text.
+
+A message says what happened, to which thing, where, and what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+
+class StreamTableError(Exception):
+    """The root of the tree. `exit_code` is what the command line ends with."""
+
+    exit_code = 70
+    retryable = False
+
+    def __init__(self, message: str, *, hint: str | None = None, facts: Mapping[str, object] | None = None) -> None:
+        super().__init__(message if hint is None else f"{message}. {hint}")
+        self.hint = hint
+        self.facts = dict(facts or {})
+
+    @property
+    def kind(self) -> str:
+        return type(self).__name__
+
+    def as_dict(self) -> dict[str, object]:
+        return {"error": self.kind, "message": str(self), "facts": self.facts, "retryable": self.retryable}
+
+
+class UserError(StreamTableError):
+    """The input is wrong: fix it. Never retried, nothing was changed."""
+
+    exit_code = 2
+
+
+class ConfigError(UserError):
+    """A setting is missing or wrong."""
+
+
+class NotFoundError(UserError):
+    """A thing that was named does not exist."""
+
+    def __init__(self, what: str, name: object, *, hint: str | None = None) -> None:
+        super().__init__(f"{what} '{name}' does not exist", hint=hint, facts={"what": what, "name": str(name)})
+
+
+class AlreadyExistsError(UserError):
+    """A thing that should be made exists."""
+
+    def __init__(self, what: str, name: object, *, hint: str | None = None) -> None:
+        super().__init__(f"{what} '{name}' already exists", hint=hint, facts={"what": what, "name": str(name)})
+
+
+class HasDependentsError(UserError):
+    """A stream table cannot be dropped: others read it."""
+
+    def __init__(self, name: object, dependents: Iterable[object]) -> None:
+        self.dependents = tuple(str(d) for d in dependents)
+        listed = ", ".join(f"'{d}'" for d in self.dependents)
+        super().__init__(
+            f"cannot drop '{name}': {listed} read{'s' if len(self.dependents) == 1 else ''} it",
+            hint="Drop those first, or use cascade=True (SQL: CASCADE)",
+            facts={"name": str(name), "dependents": self.dependents},
+        )
+
+
+class CycleError(UserError):
+    """The dependency graph would have a cycle."""
+
+    def __init__(self, path: Iterable[object]) -> None:
+        self.path = tuple(str(p) for p in path)
+        super().__init__(f"cycle detected in dependency graph: {' -> '.join(self.path)}", facts={"path": self.path})
+
+
+class SqlError(UserError):
+    """SQL text that cannot be understood, with its place."""
+
+    def __init__(
+        self, message: str, *, hint: str | None = None, line: int | None = None, column: int | None = None
+    ) -> None:
+        self.line, self.column = line, column
+        place = f" (line {line}, column {column})" if line is not None else ""
+        super().__init__(f"{message}{place}", hint=hint, facts={"line": line, "column": column})
+
+
+class UnsupportedSqlError(SqlError):
+    """A construct that cannot be kept incrementally: which, where, and what to write instead."""
+
+    def __init__(
+        self,
+        construct: str,
+        why: str,
+        *,
+        hint: str | None = None,
+        line: int | None = None,
+        column: int | None = None,
+    ) -> None:
+        self.construct, self.why = construct, why
+        super().__init__(f"{construct} cannot be kept incrementally: {why}", hint=hint, line=line, column=column)
+
+
+class NotDifferentialError(UserError):
+    """A strict or DIFFERENTIAL stream table would have to be recomputed."""
+
+    def __init__(self, name: object, reason: str, *, hint: str | None = None) -> None:
+        self.reason = reason
+        super().__init__(
+            f"'{name}' cannot be refreshed differentially: {reason}",
+            hint=hint or f"To accept one recomputation run refresh_stream_table('{name}', mode='FULL')",
+            facts={"name": str(name), "reason": reason},
+        )
+
+
+class SuspendedError(UserError):
+    """The stream table is suspended or in error: resume it first."""
+
+    def __init__(self, name: object, status: str, because: str | None) -> None:
+        why = f" ({because})" if because else ""
+        super().__init__(
+            f"'{name}' is {status}{why}",
+            hint=f"resume_stream_table('{name}') lets it be refreshed again",
+            facts={"name": str(name), "status": status},
+        )
+
+
+class SchemaChangedError(StreamTableError):
+    """A source changed shape so that the query no longer fits it."""
+
+    exit_code = 3
+
+
+class TransientError(StreamTableError):
+    """May go away by itself: retried with back-off."""
+
+    exit_code = 4
+    retryable = True
+
+
+class ConflictError(TransientError):
+    """Somebody else published first: nothing was published, pin again and retry."""
+
+    def __init__(self, table: object, expected: str | None, found: str | None) -> None:
+        super().__init__(
+            f"'{table}' was changed by somebody else meanwhile; nothing was published",
+            hint="Run it again",
+            facts={"table": str(table), "expected": expected, "found": found},
+        )
+
+
+class UnavailableError(TransientError):
+    """The database, the store or Spark is away or too busy."""
+
+
+class ComputeError(TransientError):
+    """A Spark job failed; nothing was published."""
+
+
+class CommitUnknownError(StreamTableError):
+    """The publishing transaction may or may not have landed: look before doing anything again."""
+
+    exit_code = 5
+
+
+class InternalError(StreamTableError):
+    """A bug of ours."""

@@ -1,0 +1,1 @@
+"""Pure graphs over names."""

@@ -1,0 +1,1 @@
+"""The nouns: frozen values and closed choices. No Spark, no database, no clock."""

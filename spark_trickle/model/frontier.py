@@ -1,0 +1,61 @@
+"""Frontiers: which version of each source a stream table holds the answer for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from spark_trickle.names import TableName
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """One version of one table (or view) of the lake."""
+
+    table: TableName
+    uuid: str
+    """Iceberg's table uuid: another one under the same name is another table."""
+    snapshot_id: int | None
+    """None: the table has no snapshot yet, and so no rows."""
+    schema_id: int
+    location: str
+    """The metadata file. Equal locations mean equal versions, without opening either."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """A row of the Iceberg catalog: which metadata file a table or view is at."""
+
+    table: TableName
+    location: str
+    kind: str = "TABLE"
+    """TABLE or VIEW."""
+
+
+@dataclass(frozen=True)
+class Frontier(Mapping[str, int | None]):
+    """One pin per source. Reads as a mapping from the source's name to its snapshot id."""
+
+    pins: tuple[Pin, ...] = ()
+
+    def of(self, table: TableName) -> Pin | None:
+        return next((pin for pin in self.pins if pin.table == table), None)
+
+    def __getitem__(self, name: str) -> int | None:
+        wanted = TableName.parse(name)
+        pin = self.of(wanted)
+        if pin is None:
+            raise KeyError(name)
+        return pin.snapshot_id
+
+    def __iter__(self) -> Iterator[str]:
+        return (str(pin.table) for pin in self.pins)
+
+    def __len__(self) -> int:
+        return len(self.pins)
+
+    def __hash__(self) -> int:
+        return hash(self.pins)
+
+    def __str__(self) -> str:
+        return ", ".join(f"{pin.table}@{pin.snapshot_id}" for pin in self.pins) or "nothing"

@@ -1,0 +1,85 @@
+"""What a refresh did: outcomes and history rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from spark_trickle.model.frontier import Frontier
+
+
+class Action(StrEnum):
+    NO_DATA = "NO_DATA"
+    FULL = "FULL"
+    DIFFERENTIAL = "DIFFERENTIAL"
+    REINITIALIZE = "REINITIALIZE"
+    SKIP = "SKIP"
+
+
+class Outcome(StrEnum):
+    COMPLETED = "COMPLETED"
+    FAILED = "FAILED"
+    SKIPPED = "SKIPPED"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefreshOutcome:
+    """What one refresh of one stream table did."""
+
+    name: str
+    action: Action
+    status: Outcome
+    mode: str
+    """The mode that ran: DIFFERENTIAL, FULL, IMMEDIATE, or NO_DATA."""
+    reason: str | None = None
+    """Why it was not differential, or why nothing was done."""
+    rows_inserted: int = 0
+    rows_deleted: int = 0
+    frontier: Frontier = field(default_factory=Frontier)
+    duration_ms: float = 0.0
+    jobs: int = 0
+    """Spark jobs."""
+    commits: int = 0
+    """Iceberg metadata commits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryRow:
+    """One line of the history, newest first when listed."""
+
+    name: str
+    action: Action
+    status: Outcome
+    mode: str | None
+    reason: str | None
+    error: str | None
+    started_at: datetime
+    duration_ms: float
+    rows_inserted: int
+    rows_deleted: int
+    frontier: Frontier
+    cut: str | None
+    """Identifies the cut: all refreshes of one cut read the same versions of all sources."""
+    group: str | None
+    epoch: int
+    jobs: int
+    commits: int
+    initiated_by: str
+    """MANUAL, INITIAL, SCHEDULER, TRANSACTION."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """Contents against the query at the frontier, as multisets."""
+
+    name: str
+    ok: bool
+    missing_rows: int
+    unexpected_rows: int
+    frontier: Frontier
+    sample: tuple[str, ...] = ()
+    """Some of the rows that differ, `+` missing and `-` unexpected, as JSON text."""
+
+    def __bool__(self) -> bool:
+        return self.ok

@@ -1,0 +1,120 @@
+"""What a stream table is: its definition, its options, its state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from spark_trickle.model.frontier import Frontier, Pin
+from spark_trickle.names import TableName
+
+
+class RefreshMode(StrEnum):
+    """How the user wants it kept."""
+
+    AUTO = "AUTO"
+    DIFFERENTIAL = "DIFFERENTIAL"
+    FULL = "FULL"
+    IMMEDIATE = "IMMEDIATE"
+
+
+class Status(StrEnum):
+    INITIALIZING = "INITIALIZING"
+    """Created, holds nothing yet."""
+    ACTIVE = "ACTIVE"
+    SUSPENDED = "SUSPENDED"
+    ERROR = "ERROR"
+
+
+class DiamondConsistency(StrEnum):
+    ATOMIC = "atomic"
+    NONE = "none"
+
+
+class DiamondSchedulePolicy(StrEnum):
+    FASTEST = "fastest"
+    SLOWEST = "slowest"
+
+
+class BootstrapGating(StrEnum):
+    RESPECT = "respect"
+    IGNORE = "ignore"
+
+
+class Fuse(StrEnum):
+    OFF = "off"
+    ON = "on"
+    AUTO = "auto"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What a user can set, apart from the query; names and defaults of `create_stream_table`."""
+
+    schedule: str = "calculated"
+    refresh_mode: RefreshMode = RefreshMode.AUTO
+    diamond_consistency: DiamondConsistency = DiamondConsistency.ATOMIC
+    diamond_schedule_policy: DiamondSchedulePolicy = DiamondSchedulePolicy.FASTEST
+    bootstrap_gating: BootstrapGating = BootstrapGating.RESPECT
+    strict: bool = False
+    fuse: Fuse = Fuse.OFF
+    fuse_ceiling: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A table, stream table or view that a stream table reads."""
+
+    table: TableName
+    kind: str
+    """TABLE, STREAM_TABLE or VIEW. A view is inlined; it is listed so that a redefinition is noticed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamTable:
+    """One stream table, as the catalog knows it."""
+
+    name: TableName
+    query: str
+    """As the user wrote it."""
+    normalized_query: str
+    """For comparing: white space, case of keywords and comments do not count."""
+    options: Options
+    status: Status
+    status_reason: str | None = None
+    effective_mode: RefreshMode
+    """DIFFERENTIAL, FULL or IMMEDIATE: what AUTO came to when it was created."""
+    mode_reason: str | None = None
+    """Why the effective mode is FULL, when it is."""
+    sources: tuple[Source, ...] = ()
+    internal_tables: tuple[TableName, ...] = ()
+    """State tables of this stream table, published with it."""
+    explanation: str = ""
+    """Operator tree and delta SQL, rendered when the plan was made."""
+    frontier: Frontier = field(default_factory=Frontier)
+    published: tuple[Pin, ...] = ()
+    """The public table first, then the internal ones, as last published."""
+    version: int = 0
+    """Advances with each change of this row: two writers cannot both win."""
+    epoch: int = 0
+    """Advances with each publication of contents."""
+    consecutive_errors: int = 0
+    created_at: datetime
+    last_refresh_at: datetime | None = None
+    data_timestamp: datetime | None = None
+    """When contents last changed."""
+    notices: tuple[str, ...] = ()
+
+    @property
+    def populated(self) -> bool:
+        """Whether it has ever held the answer to its query."""
+        return self.data_timestamp is not None
+
+    @property
+    def tables(self) -> tuple[TableName, ...]:
+        """Its tables in the lake: the public one, then the internal ones."""
+        return (self.name, *self.internal_tables)
+
+    def published_pin(self, table: TableName) -> Pin | None:
+        return next((pin for pin in self.published if pin.table == table), None)

@@ -1,0 +1,134 @@
+"""What refreshing needs of the world, as protocols. Adapters are in `spark`, `storage` and `catalog`; `wire` joins them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from spark_trickle.model.frontier import Pin, Pointer
+from spark_trickle.model.publication import Cut, Publication
+from spark_trickle.model.refresh import HistoryRow
+from spark_trickle.model.stream_table import RefreshMode, Source, StreamTable
+from spark_trickle.names import TableName
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """The change between two versions cannot be told: why, in words a user understands."""
+
+    reason: str
+
+
+class Window(Protocol):
+    """What lies between two versions of a source."""
+
+    @property
+    def empty(self) -> bool: ...
+    @property
+    def insert_only(self) -> bool: ...
+    @property
+    def rows(self) -> int:
+        """Changed rows at the most, known without reading any."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Analysis:
+    """What is known of a query before it runs."""
+
+    columns: tuple[tuple[str, str], ...]
+    """Name and Spark type of each output column."""
+    sources: tuple[Source, ...]
+    state: tuple[str, ...]
+    """Labels of the internal state that is kept for it."""
+    differential: bool
+    reason: str | None
+    """Why it cannot be differential."""
+    suggestion: str | None
+    nondeterministic: str | None
+    """The first function that is not deterministic, with its place."""
+    tree: str
+    delta_sql: str
+    notices: tuple[str, ...]
+    normalized: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Staged:
+    """What staging one stream table did."""
+
+    rows_inserted: int
+    rows_deleted: int
+    changed: bool
+    """Whether any row of the public table differs from before."""
+    commits: int
+
+
+class Workbench(Protocol):
+    """One private version of the lake, and the means to compute in it. For one thread."""
+
+    def pin_of(self, table: TableName) -> Pin | None:
+        """The version of a table or view here; None: it does not exist."""
+        ...
+
+    def analyze(self, query: str, stream_tables: Iterable[TableName]) -> Analysis: ...
+
+    def window(self, table: StreamTable, since: Pin) -> Window | Broken: ...
+
+    def total_rows(self, table: TableName) -> int | None: ...
+
+    def foreign_write(self, table: TableName, since: Pin) -> str | None:
+        """What somebody else wrote into a table of ours since that version; None: nothing that changes rows."""
+        ...
+
+    def rebuild(self, table: StreamTable, summary: Mapping[str, str]) -> Staged: ...
+
+    def apply(self, table: StreamTable, windows: Mapping[TableName, Window], summary: Mapping[str, str]) -> Staged: ...
+
+    def create_empty(self, table: StreamTable) -> None: ...
+
+    def jobs(self) -> int:
+        """Spark jobs since the workbench was lent."""
+        ...
+
+    def drop(self, table: TableName) -> None:
+        """Take a table of ours away, here."""
+        ...
+
+    def staged(self) -> dict[TableName, tuple[Pointer | None, Pointer | None]]: ...
+
+
+class Lake(Protocol):
+    """Lends workbenches."""
+
+    def workbench(self, cut: Cut, tables: Iterable[TableName] | None = None) -> AbstractContextManager[Workbench]:
+        """A workbench at the cut; `tables` limits what is pinned (None: everything)."""
+        ...
+
+
+class CatalogPort(Protocol):
+    """Our metadata."""
+
+    def cut(self) -> Cut: ...
+
+    def publish(self, publication: Publication) -> None: ...
+
+    def record(self, rows: Iterable[HistoryRow]) -> None:
+        """Write history in a transaction of its own: for failures, which have nothing to publish."""
+        ...
+
+    def count_failure(self, name: TableName, message: str) -> None: ...
+
+
+__all__ = [
+    "Analysis",
+    "Broken",
+    "CatalogPort",
+    "Lake",
+    "RefreshMode",
+    "Staged",
+    "Window",
+    "Workbench",
+]

@@ -1,0 +1,51 @@
+"""Consistent reads: several tables at one version, and the changes of one table between two."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from spark_trickle.errors import NotFoundError, UserError
+from spark_trickle.model.publication import Cut
+from spark_trickle.names import TableName
+from spark_trickle.spark.workspace import Workspace
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class Snapshot:
+    """One version of the lake, for as long as the block lasts: every name means what it meant when it was opened."""
+
+    def __init__(self, cut: Cut, names: tuple[TableName, ...], open_workspace: Callable[[], Workspace]) -> None:
+        for name in names:
+            if name not in cut.pointers:
+                raise NotFoundError("table", name)
+        self._cut = cut
+        self._names = names
+        self._open = open_workspace
+        self._workspace: Workspace | None = None
+
+    def __enter__(self) -> Self:
+        self._workspace = self._open()
+        self._workspace.pin(self._cut.pointers.values(), self._cut.namespaces)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, err: BaseException | None, trace: TracebackType | None) -> None:
+        workspace, self._workspace = self._workspace, None
+        if workspace is not None:
+            workspace.close()
+
+    @property
+    def spark(self) -> SparkSession:
+        if self._workspace is None:
+            raise UserError("the snapshot is not open", hint="Use it inside `with engine.snapshot([...]) as snap:`")
+        return self._workspace.session
+
+    def table(self, name: str) -> DataFrame:
+        return self.spark.table(TableName.parse(name).sql)
+
+    def sql(self, text: str) -> DataFrame:
+        """Run a query; every table in it is read at this version."""
+        return self.spark.sql(text)

@@ -1,0 +1,1 @@
+"""How stream tables are refreshed: pin, compute, stage, publish. Sees ports only."""

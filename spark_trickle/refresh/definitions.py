@@ -1,0 +1,220 @@
+"""Making, changing and dropping stream tables. Everything is checked first; then all of it becomes visible, or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from spark_trickle.clock import Clock
+from spark_trickle.errors import AlreadyExistsError, HasDependentsError, NotFoundError, SqlError, UserError
+from spark_trickle.events import Noticed, Observer, RefreshFinished, Step, StepReached
+from spark_trickle.model.publication import Cut, Publication, Swap
+from spark_trickle.model.stream_table import Options, RefreshMode, Status, StreamTable
+from spark_trickle.names import TableName, internal_name
+from spark_trickle.ports import Analysis, CatalogPort, Lake, Workbench
+from spark_trickle.refresh.options import with_options
+from spark_trickle.refresh.run import Refresher, dag_of, swaps_of
+
+
+@dataclass(frozen=True, slots=True)
+class Definitions:
+    """The life of stream tables, from creation to dropping."""
+
+    catalog: CatalogPort
+    lake: Lake
+    clock: Clock
+    refresher: Refresher
+    notify: Observer
+
+    def create(self, name: TableName, query: str, options: Options, *, initialize: bool) -> StreamTable:
+        """Make a stream table; with `initialize` it is published with its contents, never without them."""
+        cut = self.catalog.cut()
+        if name in cut.tables:
+            hint = "Use create_or_replace_stream_table, or alter_stream_table to change it"
+            raise AlreadyExistsError("stream table", name, hint=hint)
+        if name in cut.pointers:
+            raise AlreadyExistsError(cut.pointers[name].kind.lower(), name, hint="Choose another name, or drop it first")
+        if name.namespace not in cut.namespaces:
+            raise NotFoundError("namespace", name.namespace, hint=f"CREATE NAMESPACE {name.namespace} makes it")
+        with self.lake.workbench(cut) as bench:
+            table = self._define(cut, bench.analyze(query, cut.tables), name, query, options)
+            if initialize:
+                table = self._publish_loaded(cut, bench, table, new=True)
+            else:
+                bench.create_empty(table)
+                pin = bench.pin_of(name)
+                table = replace(table, published=(pin,) if pin else ())
+                self.catalog.publish(Publication(swaps=swaps_of(bench), created=(table,)))
+        for notice in table.notices:
+            self.notify(Noticed(str(name), notice))
+        return table
+
+    def create_or_replace(
+        self, name: TableName, query: str, changes: Mapping[str, object], *, initialize: bool
+    ) -> StreamTable:
+        """Absent: create. Same query: change options that differ. Other query: put it in place."""
+        existing = self.catalog.cut().tables.get(name)
+        if existing is None:
+            return self.create(name, query, with_options(Options(), changes), initialize=initialize)
+        return self.alter(name, changes, query=query)
+
+    def alter(self, name: TableName, changes: Mapping[str, object], *, query: str | None = None) -> StreamTable:
+        """Change options, or the query; a failure leaves everything as it was."""
+        cut = self.catalog.cut()
+        table = self._existing(cut, name)
+        options = with_options(table.options, changes)
+        with_query = query if query is not None else table.query
+        if query is None and options.refresh_mode is table.options.refresh_mode and options.strict == table.options.strict:
+            if options == table.options:
+                return table
+            return self._update(replace(table, options=options))
+        with self.lake.workbench(cut) as bench:
+            analysis = bench.analyze(with_query, [other for other in cut.tables if other != name])
+            altered = self._define(cut, analysis, name, with_query, options)
+            same_query = altered.normalized_query == table.normalized_query
+            if same_query and altered.effective_mode is table.effective_mode:
+                if options == table.options:
+                    return table
+                return self._update(replace(table, options=options, mode_reason=altered.mode_reason))
+            reads = {**cut.tables, name: altered}
+            dag_of(reads.values()).require_acyclic()
+            altered = replace(
+                altered,
+                version=table.version,
+                epoch=table.epoch,
+                created_at=table.created_at,
+                status=table.status,
+                status_reason=table.status_reason,
+            )
+            altered = self._publish_loaded(cut, bench, altered, new=False, former=table)
+        for notice in altered.notices:
+            self.notify(Noticed(str(name), notice))
+        return altered
+
+    def drop(self, name: TableName, *, cascade: bool) -> list[StreamTable]:
+        """Drop it, and with `cascade` all that reads it; returns what was dropped."""
+        cut = self.catalog.cut()
+        self._existing(cut, name)
+        dag = dag_of(cut.tables.values())
+        dependents = [t for t in dag.ordered(dag.downstream(name)) if t in cut.tables]
+        if dependents and not cascade:
+            raise HasDependentsError(name, dependents)
+        going = [cut.tables[t] for t in (name, *dependents)]
+        swaps = [
+            Swap(table, cut.pointers[table].location, None)
+            for gone in going
+            for table in gone.tables
+            if table in cut.pointers
+        ]
+        self.catalog.publish(Publication(swaps=tuple(swaps), dropped=tuple(going)))
+        return going
+
+    def suspend(self, name: TableName, because: str = "suspended by hand") -> StreamTable:
+        table = self._existing(self.catalog.cut(), name)
+        if table.status is Status.SUSPENDED:
+            return table
+        return self._update(replace(table, status=Status.SUSPENDED, status_reason=because))
+
+    def resume(self, name: TableName) -> StreamTable:
+        table = self._existing(self.catalog.cut(), name)
+        status = Status.ACTIVE if table.populated else Status.INITIALIZING
+        return self._update(replace(table, status=status, status_reason=None, consecutive_errors=0))
+
+    def _existing(self, cut: Cut, name: TableName) -> StreamTable:
+        if name not in cut.tables:
+            raise NotFoundError("stream table", name, hint="SHOW STREAM TABLES (or `trickle status`) lists them")
+        return cut.tables[name]
+
+    def _update(self, table: StreamTable) -> StreamTable:
+        self.catalog.publish(Publication(updated=(table,)))
+        return replace(table, version=table.version + 1)
+
+    def _define(self, cut: Cut, analysis: Analysis, name: TableName, query: str, options: Options) -> StreamTable:
+        mode, reason, notices = resolve_mode(name, options, analysis)
+        if any(source.table == name for source in analysis.sources):
+            raise UserError(f"the query of '{name}' reads '{name}' itself", hint="Name another source")
+        internal: tuple[TableName, ...] = ()
+        if mode is not RefreshMode.FULL:
+            internal = tuple(internal_name(name, label) for label in analysis.state)
+        return StreamTable(
+            name=name,
+            query=query,
+            normalized_query=analysis.normalized,
+            options=options,
+            status=Status.INITIALIZING,
+            effective_mode=mode,
+            mode_reason=reason,
+            sources=analysis.sources,
+            internal_tables=internal,
+            explanation=explanation_text(analysis),
+            created_at=self.clock.now(),
+            notices=(*analysis.notices, *notices),
+        )
+
+    def _publish_loaded(
+        self, cut: Cut, bench: Workbench, table: StreamTable, *, new: bool, former: StreamTable | None = None
+    ) -> StreamTable:
+        """Load it in the workbench and publish definition, contents and history together."""
+        request = self.refresher.request(cut, "INITIAL" if new else "ALTER")
+        results = self.refresher.members(bench, [table], request)
+        if former is not None:
+            for stale in set(former.internal_tables) - set(table.internal_tables):
+                bench.drop(stale)
+            self._check_dependents(cut, bench, table.name)
+            followers = self.refresher.followers(cut, [table.name])
+            results += self.refresher.members(bench, followers, request)
+        self.notify(StepReached(Step.ALL_STAGED))
+        self.catalog.publish(
+            Publication(
+                swaps=swaps_of(bench),
+                created=(results[0].table,) if new else (),
+                updated=tuple(r.table for r in (results[1:] if new else results)),
+                history=tuple(r.history for r in results),
+            )
+        )
+        self.notify(StepReached(Step.PUBLISHED))
+        for result in results:
+            self.notify(RefreshFinished(result.outcome))
+        return replace(results[0].table, version=results[0].table.version + (0 if new else 1))
+
+    def _check_dependents(self, cut: Cut, bench: Workbench, name: TableName) -> None:
+        """A query may not take away what others read."""
+        for reader in dag_of(cut.tables.values()).readers(name):
+            try:
+                bench.analyze(cut.tables[reader].query, cut.tables)
+            except SqlError as err:
+                raise UserError(
+                    f"the new query of '{name}' does not fit '{reader}', which reads it: {err}",
+                    hint=f"Keep the columns that '{reader}' reads, or alter or drop it first",
+                ) from err
+
+
+def resolve_mode(name: TableName, options: Options, analysis: Analysis) -> tuple[RefreshMode, str | None, Iterable[str]]:
+    """What the asked-for mode comes to for this query: (mode, why FULL, notices)."""
+    wanted = options.refresh_mode
+    if wanted is RefreshMode.FULL:
+        return RefreshMode.FULL, "refresh_mode is FULL", ()
+    if analysis.differential:
+        return (wanted if wanted is RefreshMode.IMMEDIATE else RefreshMode.DIFFERENTIAL), None, ()
+    reason = analysis.reason or "the query cannot be kept incrementally"
+    if wanted is RefreshMode.AUTO and not options.strict:
+        notice = f"every refresh of '{name}' recomputes the whole query (FULL): {reason}"
+        return RefreshMode.FULL, reason, (notice,)
+    shown = "strict" if options.strict and wanted is RefreshMode.AUTO else wanted.value
+    ways = [analysis.suggestion] if analysis.suggestion and analysis.suggestion not in reason else []
+    ways.append("or set refresh_mode = 'FULL' (strict = false) to recompute it each time")
+    raise UserError(
+        f"'{name}' cannot be {shown}: {reason}",
+        hint="; ".join(ways),
+        facts={"name": str(name), "mode": wanted.value, "reason": reason},
+    )
+
+
+def explanation_text(analysis: Analysis) -> str:
+    """The plan as text, kept with the definition so that it can be shown without a JVM."""
+    parts = []
+    if analysis.tree:
+        parts.append(f"operators:\n{analysis.tree}")
+    if analysis.delta_sql:
+        parts.append(analysis.delta_sql)
+    return "\n\n".join(parts)

@@ -1,0 +1,229 @@
+"""One stream table refreshed once, inside a workbench: decide, compute, stage. Nothing is visible afterwards."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from spark_trickle.errors import NotDifferentialError, SchemaChangedError
+from spark_trickle.events import Observer, Step, StepReached
+from spark_trickle.model.frontier import Frontier, Pin
+from spark_trickle.model.refresh import Action, HistoryRow, Outcome, RefreshOutcome
+from spark_trickle.model.stream_table import RefreshMode, Status, StreamTable
+from spark_trickle.names import TableName
+from spark_trickle.ports import Broken, Staged, Window, Workbench
+from spark_trickle.refresh.decide import NOTHING_CHANGED, Rebuild, full_by_mode, full_by_size, rebuild_before_looking
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What was asked for, and the circumstances."""
+
+    mode: RefreshMode | None
+    initiated_by: str
+    now: datetime
+    cut: str
+    group: str | None
+    max_change_ratio: float
+
+
+@dataclass(frozen=True, slots=True)
+class MemberResult:
+    """What is to be published of one stream table, and what to tell."""
+
+    table: StreamTable
+    outcome: RefreshOutcome
+    history: HistoryRow
+
+
+def refresh_member(bench: Workbench, table: StreamTable, request: Request, notify: Observer) -> MemberResult:
+    """Bring one stream table to the versions that the workbench holds."""
+    started, jobs_before = time.perf_counter(), bench.jobs()
+    notify(StepReached(Step.COMPUTING, str(table.name)))
+    frontier = _frontier_here(bench, table)
+    action, mode, reason, staged = _stage(bench, table, frontier, request)
+    updated = _after(bench, table, frontier, staged, request.now)
+    if staged is not None:
+        notify(StepReached(Step.STAGED, str(table.name)))
+    duration_ms = (time.perf_counter() - started) * 1000
+    outcome = RefreshOutcome(
+        name=str(table.name),
+        action=action,
+        status=Outcome.COMPLETED,
+        mode=mode,
+        reason=reason,
+        rows_inserted=staged.rows_inserted if staged else 0,
+        rows_deleted=staged.rows_deleted if staged else 0,
+        frontier=frontier,
+        duration_ms=duration_ms,
+        jobs=bench.jobs() - jobs_before,
+        commits=staged.commits if staged else 0,
+    )
+    return MemberResult(updated, outcome, history_row(outcome, request, updated.epoch))
+
+
+def idle_result(table: StreamTable, request: Request, started: float) -> MemberResult:
+    """The result of a refresh that found every source where it was."""
+    outcome = RefreshOutcome(
+        name=str(table.name),
+        action=Action.NO_DATA,
+        status=Outcome.COMPLETED,
+        mode="NO_DATA",
+        reason=NOTHING_CHANGED,
+        frontier=table.frontier,
+        duration_ms=(time.perf_counter() - started) * 1000,
+    )
+    return MemberResult(replace(table, last_refresh_at=request.now), outcome, history_row(outcome, request, table.epoch))
+
+
+def history_row(outcome: RefreshOutcome, request: Request, epoch: int, error: str | None = None) -> HistoryRow:
+    return HistoryRow(
+        name=outcome.name,
+        action=outcome.action,
+        status=outcome.status,
+        mode=outcome.mode,
+        reason=outcome.reason,
+        error=error,
+        started_at=request.now,
+        duration_ms=outcome.duration_ms,
+        rows_inserted=outcome.rows_inserted,
+        rows_deleted=outcome.rows_deleted,
+        frontier=outcome.frontier,
+        cut=request.cut,
+        group=request.group,
+        epoch=epoch,
+        jobs=outcome.jobs,
+        commits=outcome.commits,
+        initiated_by=request.initiated_by,
+    )
+
+
+def _stage(
+    bench: Workbench, table: StreamTable, frontier: Frontier, request: Request
+) -> tuple[Action, str, str | None, Staged | None]:
+    """Compute and write; (action, mode that ran, reason, what was staged)."""
+    rebuild = rebuild_before_looking(table, request.mode) or _damage(bench, table, frontier)
+    windows: dict[TableName, Window] = {}
+    if rebuild is None:
+        found = _windows(bench, table)
+        if isinstance(found, Broken):
+            rebuild = Rebuild(Action.REINITIALIZE, found.reason)
+        else:
+            windows = {name: window for name, window in found.items() if not window.empty}
+            if not windows:
+                return Action.NO_DATA, "NO_DATA", NOTHING_CHANGED, None
+            rebuild = full_by_mode(table) or _too_much(bench, table, windows, request.max_change_ratio)
+    summary = _summary(table, frontier)
+    if rebuild is not None:
+        _allow(table, rebuild, request)
+        return rebuild.action, "FULL", rebuild.reason, bench.rebuild(table, summary)
+    staged = bench.apply(table, windows, summary)
+    mode = "IMMEDIATE" if request.initiated_by == "TRANSACTION" else "DIFFERENTIAL"
+    if not staged.changed:
+        return Action.NO_DATA, mode, "the changes of the sources change no row of the result", staged
+    return Action.DIFFERENTIAL, mode, None, staged
+
+
+def _allow(table: StreamTable, rebuild: Rebuild, request: Request) -> None:
+    """A strict stream table errors instead of falling back; its first load and an explicit FULL are no fallback."""
+    asked_for = request.mode is RefreshMode.FULL or not table.populated
+    if asked_for:
+        return
+    if table.effective_mode is RefreshMode.FULL and request.mode is None:
+        return
+    if table.options.strict or request.mode is RefreshMode.DIFFERENTIAL:
+        raise NotDifferentialError(table.name, rebuild.reason)
+
+
+def _frontier_here(bench: Workbench, table: StreamTable) -> Frontier:
+    """The versions of the sources that this refresh reads."""
+    pins: list[Pin] = []
+    for source in table.sources:
+        pin = bench.pin_of(source.table)
+        if pin is None:
+            raise SchemaChangedError(
+                f"source '{source.table}' of '{table.name}' no longer exists",
+                hint="Create it again, change the query (alter_stream_table(..., query=...)) or drop the stream table",
+                facts={"source": str(source.table), "stream_table": str(table.name)},
+            )
+        pins.append(pin)
+    return Frontier(tuple(pins))
+
+
+def _damage(bench: Workbench, table: StreamTable, frontier: Frontier) -> Rebuild | None:
+    """Reasons to start over that lie in our own tables or in the definition."""
+    for published in table.published:
+        here = bench.pin_of(published.table)
+        what = "the table" if published.table == table.name else f"internal state '{published.table.name}'"
+        if here is None:
+            return Rebuild(Action.REINITIALIZE, f"{what} was dropped by somebody")
+        if here.uuid != published.uuid:
+            return Rebuild(Action.REINITIALIZE, f"{what} was replaced by another table of the same name")
+        if here.snapshot_id != published.snapshot_id:
+            wrote = bench.foreign_write(published.table, published)
+            if wrote is not None:
+                return Rebuild(Action.REINITIALIZE, f"{what} was written to directly: {wrote}")
+    for source in table.sources:
+        before, now = table.frontier.of(source.table), frontier.of(source.table)
+        if before is None or now is None:
+            return Rebuild(Action.REINITIALIZE, f"source '{source.table}' is new in the query")
+        if source.kind == "VIEW" and (before.uuid, before.schema_id) != (now.uuid, now.schema_id):
+            return Rebuild(Action.REINITIALIZE, f"view '{source.table}' was redefined")
+        if before.uuid != now.uuid:
+            reason = f"source '{source.table}' was dropped and made again under the same name"
+            return Rebuild(Action.REINITIALIZE, reason)
+    return None
+
+
+def _windows(bench: Workbench, table: StreamTable) -> dict[TableName, Window] | Broken:
+    windows: dict[TableName, Window] = {}
+    for source in table.sources:
+        if source.kind == "VIEW":
+            continue
+        since = table.frontier.of(source.table)
+        assert since is not None  # _damage has looked
+        window = bench.window(table, since)
+        if isinstance(window, Broken):
+            return window
+        windows[source.table] = window
+    return windows
+
+
+def _too_much(
+    bench: Workbench, table: StreamTable, windows: Mapping[TableName, Window], limit: float
+) -> Rebuild | None:
+    for name, window in windows.items():
+        rebuild = full_by_size(table, window.rows, bench.total_rows(name), limit)
+        if rebuild is not None:
+            return Rebuild(rebuild.action, f"of '{name}' {rebuild.reason}")
+    return None
+
+
+def _summary(table: StreamTable, frontier: Frontier) -> dict[str, str]:
+    """What the staged snapshot says of itself, so that the data tells which versions it is the answer for."""
+    return {
+        "trickle.stream-table": str(table.name),
+        "trickle.frontier": json.dumps({str(pin.table): pin.snapshot_id for pin in frontier.pins}),
+    }
+
+
+def _after(
+    bench: Workbench, table: StreamTable, frontier: Frontier, staged: Staged | None, now: datetime
+) -> StreamTable:
+    """The catalog's row as it will be published."""
+    changed = staged is not None and staged.changed
+    first = not table.populated
+    published = tuple(pin for pin in (bench.pin_of(name) for name in table.tables) if pin is not None)
+    return replace(
+        table,
+        status=Status.ACTIVE if table.status is Status.INITIALIZING else table.status,
+        frontier=frontier,
+        published=published,
+        epoch=table.epoch + (1 if changed or first else 0),
+        consecutive_errors=0,
+        last_refresh_at=now,
+        data_timestamp=now if changed or first else table.data_timestamp,
+    )

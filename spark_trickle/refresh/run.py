@@ -1,0 +1,176 @@
+"""A unit refreshed once: everything in it reads one cut and is published in one transaction, or not at all."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from spark_trickle.clock import Clock
+from spark_trickle.errors import ConflictError, NotFoundError, StreamTableError, SuspendedError
+from spark_trickle.events import Observer, RefreshFailed, RefreshFinished, Retrying, Step, StepReached
+from spark_trickle.graph.dag import Dag
+from spark_trickle.model.publication import Cut, Publication, Swap
+from spark_trickle.model.refresh import Action, Outcome, RefreshOutcome
+from spark_trickle.model.stream_table import RefreshMode, Status, StreamTable
+from spark_trickle.names import TableName
+from spark_trickle.ports import CatalogPort, Lake, Workbench
+from spark_trickle.refresh.decide import untouched
+from spark_trickle.refresh.member import MemberResult, Request, history_row, idle_result, refresh_member
+
+
+@dataclass(frozen=True, slots=True)
+class Refresher:
+    """Refreshes units against the ports."""
+
+    catalog: CatalogPort
+    lake: Lake
+    clock: Clock
+    notify: Observer
+    max_change_ratio: float
+    attempts: int
+
+    def refresh(
+        self, names: Sequence[TableName], mode: RefreshMode | None, *, upstream: bool = False
+    ) -> list[RefreshOutcome]:
+        """Refresh these at one cut and publish them together. Starts over when somebody else published first."""
+        for attempt in range(1, self.attempts + 1):
+            started = time.perf_counter()
+            cut = self.catalog.cut()
+            unit = self._unit(cut, names, upstream=upstream)
+            request = self._request(cut, mode, "MANUAL", unit)
+            self.notify(StepReached(Step.PINNED))
+            try:
+                results = self._run(cut, unit, request, started)
+            except ConflictError as err:
+                if attempt == self.attempts:
+                    self._failed(unit, request, err, started)
+                    raise
+                self.notify(Retrying(tuple(str(t.name) for t in unit), attempt, str(err)))
+                continue
+            except StreamTableError as err:
+                self._failed(unit, request, err, started)
+                raise
+            for result in results:
+                self.notify(RefreshFinished(result.outcome))
+            return [result.outcome for result in results]
+        raise AssertionError("unreachable: the loop returns or raises")
+
+    def members(
+        self, bench: Workbench, unit: Iterable[StreamTable], request: Request
+    ) -> list[MemberResult]:
+        """Refresh each in turn inside one workbench: later ones read earlier ones as staged there."""
+        return [refresh_member(bench, table, request, self.notify) for table in unit]
+
+    def followers(self, cut: Cut, written: Iterable[TableName]) -> list[StreamTable]:
+        """IMMEDIATE stream tables that follow writes to these tables, cascades included, in order."""
+        dag = dag_of(cut.tables.values())
+        moved, found = set(written), set[TableName]()
+        for name in dag.ordered(cut.tables):
+            table = cut.tables[name]
+            immediate = table.effective_mode is RefreshMode.IMMEDIATE and table.status is Status.ACTIVE
+            if immediate and name not in moved and moved.intersection(dag.sources(name)):
+                moved.add(name)
+                found.add(name)
+        return [cut.tables[name] for name in dag.ordered(found)]
+
+    def request(self, cut: Cut, initiated_by: str) -> Request:
+        return self._request(cut, None, initiated_by, ())
+
+    def _unit(self, cut: Cut, names: Sequence[TableName], *, upstream: bool) -> list[StreamTable]:
+        wanted = set[TableName]()
+        for name in names:
+            if name not in cut.tables:
+                raise NotFoundError("stream table", name, hint="SHOW STREAM TABLES (or `trickle status`) lists them")
+            wanted.add(name)
+        dag = dag_of(cut.tables.values())
+        if upstream:
+            wanted |= {above for name in names for above in dag.upstream(name) if above in cut.tables}
+        for name in wanted:
+            table = cut.tables[name]
+            if table.status in (Status.SUSPENDED, Status.ERROR):
+                raise SuspendedError(name, table.status, table.status_reason)
+        wanted |= {table.name for table in self.followers(cut, wanted)}
+        return [cut.tables[name] for name in dag.ordered(wanted)]
+
+    def _request(self, cut: Cut, mode: RefreshMode | None, by: str, unit: Sequence[StreamTable]) -> Request:
+        group = ",".join(str(t.name) for t in unit) if len(unit) > 1 else None
+        return Request(
+            mode=mode,
+            initiated_by=by,
+            now=self.clock.now(),
+            cut=cut.id,
+            group=group,
+            max_change_ratio=self.max_change_ratio,
+        )
+
+    def _run(self, cut: Cut, unit: list[StreamTable], request: Request, started: float) -> list[MemberResult]:
+        if request.mode is not RefreshMode.FULL and all(untouched(table, cut.pointers) for table in unit):
+            results = [idle_result(table, request, started) for table in unit]
+            self.catalog.publish(_publication((), results))
+            return results
+        with self.lake.workbench(cut, _touched(cut, unit)) as bench:
+            results = self.members(bench, unit, request)
+            self.notify(StepReached(Step.ALL_STAGED))
+            results = [_timed(result, started, alone=len(results) == 1) for result in results]
+            self.catalog.publish(_publication(swaps_of(bench), results))
+        self.notify(StepReached(Step.PUBLISHED))
+        return results
+
+    def _failed(self, unit: list[StreamTable], request: Request, err: StreamTableError, started: float) -> None:
+        """The failure is history too, in a transaction of its own: what failed has nothing to roll back."""
+        rows = []
+        for table in unit:
+            outcome = RefreshOutcome(
+                name=str(table.name),
+                action=Action.SKIP,
+                status=Outcome.FAILED,
+                mode=table.effective_mode.value,
+                reason=None,
+                frontier=table.frontier,
+                duration_ms=(time.perf_counter() - started) * 1000,
+            )
+            rows.append(history_row(outcome, request, table.epoch, error=f"{err.kind}: {err}"))
+            self.notify(RefreshFailed(str(table.name), str(err)))
+        self.catalog.record(rows)
+
+
+def dag_of(tables: Iterable[StreamTable]) -> Dag:
+    return Dag({table.name: [source.table for source in table.sources] for table in tables})
+
+
+def swaps_of(bench: Workbench) -> tuple[Swap, ...]:
+    """Compare-and-swaps that make visible what was staged."""
+    return tuple(
+        Swap(
+            name,
+            before.location if before else None,
+            now.location if now else None,
+            (now or before).kind,  # type: ignore[union-attr]
+        )
+        for name, (before, now) in bench.staged().items()
+    )
+
+
+def _publication(swaps: tuple[Swap, ...], results: Sequence[MemberResult]) -> Publication:
+    return Publication(
+        swaps=swaps,
+        updated=tuple(result.table for result in results),
+        history=tuple(result.history for result in results),
+    )
+
+
+def _touched(cut: Cut, unit: Iterable[StreamTable]) -> set[TableName]:
+    return {name for table in unit for name in (*table.tables, *(s.table for s in table.sources))}
+
+
+def _timed(result: MemberResult, started: float, *, alone: bool) -> MemberResult:
+    """A single refresh is billed for pinning, too; members of a group for their own work."""
+    if not alone:
+        return result
+    elapsed = (time.perf_counter() - started) * 1000
+    return replace(
+        result,
+        outcome=replace(result.outcome, duration_ms=elapsed),
+        history=replace(result.history, duration_ms=elapsed),
+    )

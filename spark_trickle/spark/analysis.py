@@ -1,0 +1,176 @@
+"""What Spark and our own planner know of a query before it runs: columns, sources, operator tree, maintenance plan.
+
+Spark is the judge of validity, types and sources; our planner of whether the query can be kept incrementally. A query
+that Spark accepts and the planner does not is kept in FULL mode, with the planner's reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from spark_trickle.delta.nodes import plan as make_plan
+from spark_trickle.delta.plan import PUBLIC, Column, MaintenancePlan, Version, resolve
+from spark_trickle.delta.show import show as show_plan
+from spark_trickle.errors import NotFoundError, SqlError, UnsupportedSqlError, UserError
+from spark_trickle.model.stream_table import Source
+from spark_trickle.names import LAKE, TableName
+from spark_trickle.ports import Analysis
+from spark_trickle.spark.failures import sql_errors
+from spark_trickle.sql.build import build
+from spark_trickle.sql.determinism import nondeterministic
+from spark_trickle.sql.normalize import normalized
+from spark_trickle.sql.show import show as show_tree
+from spark_trickle.sql.sources import SourceTable, SourceView
+from spark_trickle.storage.views import load_view
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from spark_trickle.spark.workspace import Workspace
+
+_CONSTANT_LEAVES = ("OneRowRelation", "LocalRelation", "Range", "EmptyRelation", "CTERelationRef", "UnionLoopRef")
+
+
+@dataclass(frozen=True, slots=True)
+class AnalyzedQuery:
+    """An analysis, with the plan that goes with it (None: FULL only)."""
+
+    analysis: Analysis
+    plan: MaintenancePlan | None
+
+
+class _Sources:
+    """What the names in a query mean: tables and views of the workspace. Remembers the views it met."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self.views: list[TableName] = []
+
+    def resolve(self, parts: tuple[str, ...]) -> SourceTable | SourceView:
+        if len(parts) == 3 and parts[0].lower() != LAKE:
+            raise NotFoundError("table", ".".join(parts), hint=f"Sources are tables of catalog '{LAKE}'")
+        name = TableName(".".join(parts[-2:-1]) or "default", parts[-1])
+        pointer = self._workspace.heads().get(name)
+        if pointer is None:
+            raise NotFoundError("table", name)
+        if pointer.kind == "VIEW":
+            view = load_view(self._workspace.session, name)
+            self.views.append(name)
+            return SourceView(view.text, view.default_namespace)
+        schema = self._workspace.session.table(name.sql).schema
+        return SourceTable(str(name), tuple((field.name, field.dataType.simpleString()) for field in schema.fields))
+
+
+def analyze(workspace: Workspace, query: str, stream_tables: Iterable[TableName]) -> AnalyzedQuery:
+    """Everything that can be told of the query without running it."""
+    with sql_errors("the query"):
+        frame = workspace.session.sql(query)
+        columns = tuple((field.name, field.dataType.simpleString()) for field in frame.schema.fields)
+    _check_columns([name for name, _ in columns])
+    tables = _base_tables(frame)
+    random = nondeterministic(query)
+    where = ", ".join(f"{found.name}() at line {found.line}, column {found.column}" for found in random[:1]) or None
+    sources = _Sources(workspace)
+    notices: list[str] = []
+    reason = suggestion = None
+    plan, tree, delta_sql = None, "", ""
+    try:
+        operator, found_notices = build(query, sources, output_names=tuple(name for name, _ in columns))
+        notices.extend(found_notices)
+        tree = show_tree(operator)
+        if where is None:
+            plan = make_plan(operator, lambda q: _describe(workspace, plan_nodes, q))
+    except UnsupportedSqlError as err:
+        reason, suggestion = str(err), err.hint
+    except SqlError as err:
+        # Spark has accepted it, so it is not the user's mistake: our parser does not know the construct.
+        reason = f"the incremental planner does not understand this query: {err}"
+    if where is not None:
+        reason = f"{where} is not deterministic"
+        suggestion = "Remove the function, or compute its value when the rows are written to the source"
+    if plan is not None:
+        delta_sql = show_plan(plan)
+    known = set(stream_tables)
+    return AnalyzedQuery(
+        Analysis(
+            columns=columns,
+            sources=_sources(tables, sources.views, known),
+            state=tuple(n.label for n in plan.nodes if n.label != PUBLIC) if plan else (),
+            differential=plan is not None,
+            reason=reason,
+            suggestion=suggestion,
+            nondeterministic=where,
+            tree=tree,
+            delta_sql=delta_sql,
+            notices=tuple(notices),
+            normalized=normalized(query),
+        ),
+        plan,
+    )
+
+
+plan_nodes: dict[str, exp.Query] = {}
+
+
+def _sources(tables: list[TableName], views: list[TableName], known: set[TableName]) -> tuple[Source, ...]:
+    listed = [Source(table=t, kind="STREAM_TABLE" if t in known else "TABLE") for t in tables]
+    listed += [Source(table=v, kind="VIEW") for v in sorted(set(views))]
+    return tuple(listed)
+
+
+def _describe(workspace: Workspace, nodes: dict[str, exp.Query], query: exp.Query) -> tuple[Column, ...]:
+    """Spark's own idea of the types of a query over leaves."""
+
+    def relation(_version: Version, source: str) -> exp.Expression:
+        if source in nodes:
+            inner = resolve(nodes[source], relation)
+            return exp.Subquery(this=inner)
+        return exp.to_table(TableName.parse(source).sql, dialect="spark")
+
+    text = resolve(query, relation).sql(dialect="spark")
+    with sql_errors("the maintenance plan"):
+        fields = workspace.session.sql(text).schema.fields
+    return tuple(Column(field.name, field.dataType.simpleString(), field.nullable) for field in fields)
+
+
+def _check_columns(names: list[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name.lower() in seen:
+            raise UserError(
+                f"the query has two columns called '{name}'", hint="Give each output column its own name with AS"
+            )
+        seen.add(name.lower())
+
+
+def _base_tables(frame: DataFrame) -> list[TableName]:
+    """The tables under the analysed plan, subqueries included; views are inlined there already."""
+    plan: Any = frame._jdf.queryExecution().analyzed()
+    found: set[TableName] = set()
+    subqueries = plan.subqueriesAll()
+    plans = [plan, *(subqueries.apply(i) for i in range(subqueries.length()))]
+    for part in plans:
+        leaves = part.collectLeaves()
+        for index in range(leaves.length()):
+            name = _table_of(leaves.apply(index))
+            if name is not None:
+                found.add(name)
+    return sorted(found)
+
+
+def _table_of(leaf: Any) -> TableName | None:
+    kind = leaf.getClass().getSimpleName()
+    if kind in _CONSTANT_LEAVES:
+        return None
+    if kind == "DataSourceV2Relation" and leaf.catalog().isDefined() and leaf.identifier().isDefined():
+        if leaf.catalog().get().name() == LAKE:
+            identifier = leaf.identifier().get()
+            return TableName(".".join(identifier.namespace()), identifier.name())
+    raise UserError(
+        f"the query reads '{leaf.simpleString(25)}', which is not an Iceberg table of catalog '{LAKE}'",
+        hint="Stream tables read Iceberg tables, stream tables and views of the lake; load other data into one first",
+    )

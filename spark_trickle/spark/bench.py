@@ -1,0 +1,217 @@
+"""The workbench: a workspace and everything that is computed in it for refreshes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from spark_trickle.delta.plan import PUBLIC, MaintenancePlan
+from spark_trickle.errors import InternalError
+from spark_trickle.model.frontier import Pin, Pointer
+from spark_trickle.model.publication import Cut
+from spark_trickle.model.stream_table import RefreshMode, StreamTable
+from spark_trickle.names import TableName, internal_name
+from spark_trickle.ports import Analysis, Broken, Staged, Window
+from spark_trickle.spark.analysis import AnalyzedQuery, analyze, columns_read
+from spark_trickle.spark.apply import NodeApplier
+from spark_trickle.spark.failures import spark_errors, sql_errors
+from spark_trickle.spark.jobs import counting_jobs
+from spark_trickle.spark.relations import Leaves
+from spark_trickle.spark.workspace import Workspace, Workspaces
+from spark_trickle.spark.write import NOTHING, Writer
+from spark_trickle.storage.changes import ChangeFeed
+from spark_trickle.storage.iceberg import ancestors, load, pin, total_records
+from spark_trickle.storage.views import view_pin
+from spark_trickle.storage.windows import Broken as BrokenWindow
+from spark_trickle.storage.windows import Window as IcebergWindow
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+PlanKey = tuple[str, tuple[tuple[str, int], ...]]
+
+
+class Plans:
+    """Plans already made in this process. A plan follows from the query and the shapes of its sources."""
+
+    def __init__(self) -> None:
+        self._made: dict[PlanKey, AnalyzedQuery] = {}
+
+    def get(self, key: PlanKey, make: Callable[[], AnalyzedQuery]) -> AnalyzedQuery:
+        if key not in self._made:
+            if len(self._made) > 10_000:
+                self._made.clear()
+            self._made[key] = make()
+        return self._made[key]
+
+
+class Bench:
+    """One workspace at work."""
+
+    def __init__(self, workspace: Workspace, plans: Plans, small_rows: int, jobs: Callable[[], int]) -> None:
+        self.workspace = workspace
+        self._plans = plans
+        self._small_rows = small_rows
+        self.jobs = jobs
+        self._feed = ChangeFeed(workspace.session)
+
+    def pin_of(self, table: TableName) -> Pin | None:
+        pointer = self.workspace.heads().get(table)
+        if pointer is None:
+            return None
+        with spark_errors(f"reading the metadata of '{table}'"):
+            if pointer.kind == "VIEW":
+                return view_pin(self.workspace.session, table, pointer.location)
+            return pin(load(self.workspace.session, table), table)
+
+    def analyze(self, query: str, stream_tables: Iterable[TableName]) -> Analysis:
+        return analyze(self.workspace, query, stream_tables).analysis
+
+    def window(self, table: StreamTable, since: Pin) -> Window | Broken:
+        plan = self._analyzed(table).plan
+        columns = columns_read(plan, str(since.table)) if plan is not None else None
+        with spark_errors(f"reading what changed in '{since.table}'"):
+            found = self._feed.window(since.table, since, columns)
+        return Broken(found.reason) if isinstance(found, BrokenWindow) else found
+
+    def total_rows(self, table: TableName) -> int | None:
+        java = load(self.workspace.session, table)
+        current = java.currentSnapshot()
+        return None if current is None else total_records(java, int(current.snapshotId()))
+
+    def foreign_write(self, table: TableName, since: Pin) -> str | None:
+        java = load(self.workspace.session, table)
+        current = java.currentSnapshot()
+        if current is None:
+            return "it has no snapshot any more"
+        for snapshot, operation in ancestors(java, int(current.snapshotId())):
+            if snapshot == since.snapshot_id:
+                return None
+            if operation != "replace":
+                return f"snapshot {snapshot} ({operation}) is not ours"
+        return f"its snapshot {since.snapshot_id} is no longer in its history"
+
+    def rebuild(self, table: StreamTable, summary: Mapping[str, str]) -> Staged:
+        # A stream table in FULL mode keeps no state: its query runs as it was written.
+        plan = None if table.effective_mode is RefreshMode.FULL else self._analyzed(table).plan
+        writer = Writer(self.workspace.session, summary)
+        present = self.workspace.heads()
+        if plan is None:
+            with sql_errors(f"the query of '{table.name}'"):
+                frame = self.workspace.session.sql(table.query)
+            written = writer.whole(table.name, frame, exists=table.name in present)
+            return Staged(
+                rows_inserted=written.inserted, rows_deleted=written.deleted, changed=True, commits=written.commits
+            )
+        leaves = self._leaves(table, plan, {})
+        written, commits = NOTHING, 0
+        for node in plan.nodes:
+            target = table.name if node.label == PUBLIC else internal_name(table.name, node.label)
+            with sql_errors(f"the plan of '{table.name}'"):
+                frame = self.workspace.session.sql(leaves.sql(node.query))
+            written = writer.whole(target, frame, exists=target in present)
+            commits += written.commits
+        return Staged(rows_inserted=written.inserted, rows_deleted=written.deleted, changed=True, commits=commits)
+
+    def apply(self, table: StreamTable, windows: Mapping[TableName, Window], summary: Mapping[str, str]) -> Staged:
+        plan = self._analyzed(table).plan
+        if plan is None:
+            raise InternalError(f"'{table.name}' has no maintenance plan")
+        leaves = self._leaves(table, plan, windows)
+        writer = Writer(self.workspace.session, summary)
+        changed = {str(name) for name in windows}
+        written, commits = NOTHING, 0
+        try:
+            for node in plan.nodes:
+                target = table.name if node.label == PUBLIC else internal_name(table.name, node.label)
+                inputs = frozenset(changed.intersection(node.inputs))
+                written = NodeApplier(leaves, writer, node, target).apply(inputs) if inputs else NOTHING
+                commits += written.commits
+                if written.changed and node.label != PUBLIC:
+                    changed.add(node.label)
+                    leaves.windows[node.label] = self._own_window(table, target)
+        finally:
+            leaves.close()
+            self._feed.release()
+        return Staged(
+            rows_inserted=written.inserted,
+            rows_deleted=written.deleted,
+            changed=written.changed,
+            commits=commits,
+        )
+
+    def create_empty(self, table: StreamTable) -> None:
+        """The table with its columns and no rows, for a stream table that is loaded later."""
+        with sql_errors(f"the query of '{table.name}'"):
+            frame: DataFrame = self.workspace.session.sql(table.query).limit(0)
+        Writer(self.workspace.session, {"trickle.stream-table": str(table.name)}).whole(table.name, frame, exists=False)
+
+    def drop(self, table: TableName) -> None:
+        with spark_errors(f"dropping '{table}'"):
+            self.workspace.session.sql(f"DROP TABLE IF EXISTS {table.sql}")
+
+    def staged(self) -> dict[TableName, tuple[Pointer | None, Pointer | None]]:
+        return self.workspace.staged()
+
+    def close(self) -> None:
+        self._feed.release()
+
+    def _analyzed(self, table: StreamTable) -> AnalyzedQuery:
+        shapes = []
+        for source in table.sources:
+            here = self.pin_of(source.table)
+            shapes.append((here.uuid, here.schema_id) if here else ("", 0))
+        return self._plans.get(
+            (f"{table.name}\n{table.query}", tuple(shapes)), lambda: analyze(self.workspace, table.query, ())
+        )
+
+    def _own_window(self, table: StreamTable, target: TableName) -> IcebergWindow:
+        since = table.published_pin(target)
+        window = self._feed.window(target, since)
+        if isinstance(window, BrokenWindow):
+            raise InternalError(f"the change of internal state '{target.name}' is lost: {window.reason}")
+        return window
+
+    def _leaves(self, table: StreamTable, plan: MaintenancePlan, windows: Mapping[TableName, Window]) -> Leaves:
+        internal = {n.label: internal_name(table.name, n.label) for n in plan.nodes if n.label != PUBLIC}
+        tables = {source: TableName.parse(source) for source in plan.sources}
+        before = {str(p.table): p for p in table.frontier.pins}
+        for label, name in internal.items():
+            published = table.published_pin(name)
+            if published is not None:
+                before[label] = published
+        return Leaves(
+            workspace=self.workspace,
+            feed=self._feed,
+            tables={**tables, **internal},
+            before=before,
+            columns={name: columns_read(plan, name) for name in (*plan.sources, *internal)},
+            small_rows=self._small_rows,
+            windows={str(name): window for name, window in windows.items()},  # type: ignore[misc]
+        )
+
+
+class SparkLake:
+    """The Lake port: lends benches."""
+
+    def __init__(self, workspaces: Workspaces, small_rows: int) -> None:
+        self._workspaces = workspaces
+        self._plans = Plans()
+        self._small_rows = small_rows
+
+    @contextmanager
+    def workbench(self, cut: Cut, tables: Iterable[TableName] | None = None) -> Iterator[Bench]:
+        wanted = cut.pointers if tables is None else {t: cut.pointers[t] for t in tables if t in cut.pointers}
+        with self._workspaces.lend(wanted.values(), cut.namespaces) as workspace, self.at(workspace) as bench:
+            yield bench
+
+    @contextmanager
+    def at(self, workspace: Workspace) -> Iterator[Bench]:
+        """A bench in a workspace that somebody else owns: a user's transaction."""
+        with counting_jobs(workspace.session) as jobs:
+            bench = Bench(workspace, self._plans, self._small_rows, jobs)
+            try:
+                yield bench
+            finally:
+                bench.close()

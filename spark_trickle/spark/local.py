@@ -1,0 +1,105 @@
+"""Small relations brought to the driver and handed back, so that Spark knows their size and broadcasts them.
+
+Also the bounds of their columns as literals: predicates that let Iceberg skip files of the large side of a join.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import types as t
+from sqlglot import exp
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_ATOMIC = (
+    t.BooleanType,
+    t.ByteType,
+    t.ShortType,
+    t.IntegerType,
+    t.LongType,
+    t.FloatType,
+    t.DoubleType,
+    t.DecimalType,
+    t.StringType,
+    t.BinaryType,
+    t.DateType,
+    t.TimestampType,
+    t.TimestampNTZType,
+)
+
+MAX_LISTED = 200
+"""Up to so many distinct keys are listed one by one; more are given as a range."""
+
+
+def travels(schema: t.StructType) -> bool:
+    """Whether every type comes back from Arrow exactly as it went."""
+    return all(_travels(field.dataType) for field in schema.fields)
+
+
+def _travels(kind: t.DataType) -> bool:
+    if isinstance(kind, t.StringType):
+        return kind.simpleString() == "string"  # a collation would be lost
+    if isinstance(kind, _ATOMIC):
+        return True
+    if isinstance(kind, t.ArrayType):
+        return _travels(kind.elementType)
+    if isinstance(kind, t.StructType):
+        return travels(kind)
+    return False
+
+
+def fetch(frame: DataFrame) -> pa.Table:
+    """Run the frame and bring its rows here. One job."""
+    return frame.toArrow()
+
+
+def hand_back(session: SparkSession, rows: pa.Table, schema: t.StructType) -> DataFrame:
+    """A local relation of the rows: no job, known size."""
+    return session.createDataFrame(rows, schema=schema)
+
+
+def key_predicate(column: exp.Expression, rows: pa.Table, name: str) -> exp.Expression:
+    """A predicate on `column` that holds for every non-NULL value of `rows[name]`; TRUE when none can be told."""
+    values = rows.column(name).combine_chunks().drop_null()
+    if len(values) == 0:
+        return exp.false()
+    if pa.types.is_floating(values.type) or pa.types.is_nested(values.type) or pa.types.is_binary(values.type):
+        return exp.true()
+    distinct = pc.unique(values)
+    if len(distinct) <= MAX_LISTED:
+        literals = [literal(v) for v in distinct.to_pylist()]
+        if any(v is None for v in literals):
+            return exp.true()
+        return exp.In(this=column.copy(), expressions=[v for v in literals if v is not None])
+    bounds = pc.min_max(values)
+    low, high = literal(bounds["min"].as_py()), literal(bounds["max"].as_py())
+    if low is None or high is None:
+        return exp.true()
+    return exp.Between(this=column.copy(), low=low, high=high)
+
+
+def literal(value: Any) -> exp.Expression | None:
+    """A value as SQL; None for types that have no exact literal."""
+    if isinstance(value, bool):
+        return exp.true() if value else exp.false()
+    if isinstance(value, int):
+        return exp.Literal.number(value)
+    if isinstance(value, str):
+        return exp.Literal.string(value)
+    if isinstance(value, decimal.Decimal):
+        digits = len(value.as_tuple().digits)
+        scale = max(0, -int(value.as_tuple().exponent))
+        return exp.cast(exp.Literal.string(format(value, "f")), f"decimal({max(digits, scale, 1)},{scale})")
+    if isinstance(value, dt.datetime):
+        kind = "timestamp" if value.tzinfo is not None else "timestamp_ntz"
+        shown = value.astimezone(dt.UTC).isoformat() if value.tzinfo is not None else value.isoformat()
+        return exp.cast(exp.Literal.string(shown), exp.DataType.build(kind, dialect="spark"))
+    if isinstance(value, dt.date):
+        return exp.cast(exp.Literal.string(value.isoformat()), "date")
+    return None

@@ -1,0 +1,113 @@
+"""What the leaves of a plan are during one refresh: tables of the workspace, old versions of them, changes.
+
+Each old version and each change becomes a temporary view of the workspace's session; the SQL that runs is the plan's
+SQL with those names in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from spark_trickle.delta.plan import PUBLIC, Version, resolve
+from spark_trickle.model.frontier import Pin
+from spark_trickle.names import TableName, quote
+from spark_trickle.spark.local import fetch, hand_back, key_predicate, travels
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+    from spark_trickle.spark.workspace import Workspace
+    from spark_trickle.storage.changes import ChangeFeed
+    from spark_trickle.storage.windows import Window
+
+KEY_RANGE = "key_range"
+
+
+@dataclass(slots=True)
+class Leaves:
+    """Leaves of one stream table's refresh, made when first asked for."""
+
+    workspace: Workspace
+    feed: ChangeFeed
+    tables: Mapping[str, TableName]
+    """Leaf name -> table: sources by their own names, nodes by their labels."""
+    before: Mapping[str, Pin]
+    """Leaf name -> version that the last refresh read or wrote."""
+    columns: Mapping[str, tuple[str, ...]]
+    """Leaf name -> columns that the plan reads of it."""
+    small_rows: int
+    windows: dict[str, Window] = field(default_factory=dict)
+    _fetched: dict[str, pa.Table] = field(default_factory=dict)
+    _made: dict[tuple[Version, str], str] = field(default_factory=dict)
+    _kept: list[DataFrame] = field(default_factory=list)
+
+    def sql(self, query: exp.Expression, steps: Mapping[str, str] | None = None) -> str:
+        """The query as text that runs in the workspace. `steps` names the views of this node's earlier steps."""
+        self._prepare_changes(query)
+
+        def relation(version: Version, name: str) -> exp.Expression:
+            if version is Version.STEP:
+                return exp.to_table((steps or {})[name], dialect="spark")
+            if version is Version.AFTER:
+                return exp.to_table(self.tables[name].sql, dialect="spark")
+            return exp.to_table(quote(self._view(version, name)), dialect="spark")
+
+        resolved = resolve(query, relation)
+        return resolved.transform(self._key_range).sql(dialect="spark")
+
+    def close(self) -> None:
+        for frame in self._kept:
+            frame.unpersist()
+
+    def keep(self, frame: DataFrame) -> DataFrame:
+        """Cache a frame that is too large to fetch, until the refresh ends."""
+        self._kept.append(frame.persist())
+        return frame
+
+    def name_view(self, suffix: str, frame: DataFrame) -> str:
+        name = self.workspace.view(f"trickle_{suffix}")
+        frame.createOrReplaceTempView(name)
+        return name
+
+    def _prepare_changes(self, query: exp.Expression) -> None:
+        """Bring small changes here that are used twice or joined: their keys become literals, and they are broadcast."""
+        uses: dict[str, int] = {}
+        for table in query.find_all(exp.Table):
+            if table.db == Version.CHANGES.value:
+                uses[table.name] = uses.get(table.name, 0) + 1
+        joined = any(node.name.lower() == KEY_RANGE for node in query.find_all(exp.Anonymous))
+        for name, count in uses.items():
+            if (Version.CHANGES, name) in self._made:
+                continue
+            frame = self.feed.frame(self.windows[name], self.columns.get(name))
+            if count > 1 or joined:
+                if self.windows[name].rows <= self.small_rows and travels(frame.schema):
+                    self._fetched[name] = fetch(frame)
+                    frame = hand_back(self.workspace.session, self._fetched[name], frame.schema)
+                else:
+                    frame = self.keep(frame)
+            self._made[Version.CHANGES, name] = self.name_view(f"changes_{len(self._made)}", frame)
+
+    def _view(self, version: Version, name: str) -> str:
+        if (version, name) not in self._made:
+            table, pin = self.tables[name], self.before[name]
+            version_clause = "WHERE FALSE" if pin.snapshot_id is None else f"VERSION AS OF {pin.snapshot_id}"
+            frame = self.workspace.session.sql(f"SELECT * FROM {table.sql} {version_clause}")
+            self._made[version, name] = self.name_view(f"before_{len(self._made)}", frame)
+        return self._made[version, name]
+
+    def _key_range(self, node: exp.Expression) -> exp.Expression:
+        if not isinstance(node, exp.Anonymous) or node.name.lower() != KEY_RANGE:
+            return node
+        column, source, source_column = node.expressions
+        rows = self._fetched.get(source.name)
+        return exp.true() if rows is None else key_predicate(column, rows, source_column.name)
+
+
+def node_table(public: TableName, internal: Mapping[str, TableName], label: str) -> TableName:
+    return public if label == PUBLIC else internal[label]

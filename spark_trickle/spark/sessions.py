@@ -1,0 +1,158 @@
+"""SparkSessions: ours or the user's, and new ones whose catalog `lake` points where we say.
+
+Every session sees one Iceberg catalog, `lake`, through Iceberg's JDBC catalog. The main session's `lake` is the real
+one; a workspace's is a private copy of its pointers (see `workspace.py`).
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from spark_trickle.errors import ConfigError, UnavailableError
+from spark_trickle.names import LAKE
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ICEBERG_VERSION = "1.11.0"
+PACKAGES = (
+    f"org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:{ICEBERG_VERSION}",
+    "org.xerial:sqlite-jdbc:3.50.3.0",
+    "org.postgresql:postgresql:42.7.8",
+)
+EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+
+
+@dataclass(frozen=True, slots=True)
+class LakeAddress:
+    """Where a catalog `lake` keeps its pointers and its files."""
+
+    jdbc_url: str
+    jdbc_properties: tuple[tuple[str, str], ...]
+    """user and password, when the database wants them."""
+    warehouse: str
+
+    def conf(self) -> dict[str, str]:
+        """Settings of the Spark catalog."""
+        prefix = f"spark.sql.catalog.{LAKE}"
+        settings = {
+            prefix: "org.apache.iceberg.spark.SparkCatalog",
+            f"{prefix}.type": "jdbc",
+            f"{prefix}.uri": self.jdbc_url,
+            f"{prefix}.jdbc.schema-version": "V1",
+            f"{prefix}.warehouse": self.warehouse,
+            # A cached table would be an old version of it.
+            f"{prefix}.cache-enabled": "false",
+            "spark.sql.defaultCatalog": LAKE,
+        }
+        settings.update({f"{prefix}.jdbc.{key}": value for key, value in self.jdbc_properties})
+        return settings
+
+
+class Sessions:
+    """The main session, made on first use, and sessions beside it."""
+
+    def __init__(
+        self,
+        lake: LakeAddress,
+        *,
+        given: SparkSession | None,
+        master: str,
+        driver_memory: str,
+        extra: Mapping[str, str],
+    ) -> None:
+        self._lake = lake
+        self._given = given
+        self._master = master
+        self._driver_memory = driver_memory
+        self._extra = dict(extra)
+        self._lock = threading.Lock()
+        self._main: SparkSession | None = None
+
+    @property
+    def started(self) -> bool:
+        return self._main is not None
+
+    @property
+    def main(self) -> SparkSession:
+        """The session users write with; its `lake` is the real one."""
+        with self._lock:
+            if self._main is None:
+                if self._given is not None:
+                    self._main = _configured(self._given, self._lake)
+                else:
+                    self._main = self._start()
+                _require_iceberg(self._main)
+            return self._main
+
+    def beside(self, lake: LakeAddress) -> SparkSession:
+        """A session of its own: own settings, temporary views and catalog; same executors."""
+        return _configured(self.main.newSession(), lake)
+
+    def stop(self) -> None:
+        """End Spark if we started it."""
+        with self._lock:
+            if self._main is not None and self._given is None:
+                self._main.stop()
+            self._main = None
+
+    def _start(self) -> SparkSession:
+        from pyspark.errors import PySparkException, PySparkRuntimeError
+        from pyspark.sql import SparkSession
+
+        builder = SparkSession.builder.master(self._master).appName("spark-trickle")
+        for key, value in {**self._defaults(), **self._lake.conf(), **self._extra}.items():
+            builder = builder.config(key, value)
+        try:
+            # A session that another engine of this process stopped must not be picked up again.
+            spark = builder.getOrCreate()
+        except (PySparkException, PySparkRuntimeError, OSError) as err:
+            raise UnavailableError(
+                f"Spark could not be started: {err}",
+                hint="It needs Java 17 or newer (JAVA_HOME or on PATH) and, the first time, the network for its jars",
+            ) from err
+        spark.sparkContext.setLogLevel("ERROR")
+        return _configured(spark, self._lake)
+
+    def _defaults(self) -> dict[str, str]:
+        cores = os.cpu_count() or 2
+        return {
+            "spark.jars.packages": ",".join(PACKAGES),
+            "spark.sql.extensions": EXTENSIONS,
+            "spark.driver.memory": self._driver_memory,
+            # Refreshes touch little data: the default of 200 would be 200 nearly empty tasks. Adaptive execution
+            # splits skewed partitions and coalesces small ones.
+            "spark.sql.shuffle.partitions": str(max(2, cores)),
+            "spark.sql.session.timeZone": "UTC",
+            "spark.ui.enabled": "false",
+            "spark.ui.showConsoleProgress": "false",
+            "spark.log.level": "ERROR",
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.scheduler.mode": "FAIR",
+        }
+
+
+def _configured(spark: SparkSession, lake: LakeAddress) -> SparkSession:
+    for key, value in lake.conf().items():
+        spark.conf.set(key, value)
+    return spark
+
+
+def _require_iceberg(spark: SparkSession) -> None:
+    """A user's own session may lack the jars: say so before the first query fails obscurely."""
+    jvm = spark._jvm  # type: ignore[attr-defined]
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    for resource, package in (
+        ("org/apache/iceberg/spark/SparkCatalog.class", PACKAGES[0]),
+        ("org/sqlite/JDBC.class", PACKAGES[1]),
+    ):
+        if loader.getResource(resource) is None:
+            raise ConfigError(
+                f"the given SparkSession does not have {package} on its class path",
+                hint=f"Start it with spark.jars.packages={','.join(PACKAGES)}",
+            )

@@ -1,0 +1,144 @@
+"""Proof on demand: a stream table's contents against its query at its frontier, as multisets.
+
+The query runs as the user wrote it, over exactly the frontier's versions of the sources: nothing of the incremental
+machinery is used. Floating columns of rows that differ are compared with a relative tolerance, because the order of
+additions is not fixed even between two runs of the same query.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+from spark_trickle.errors import UserError
+from spark_trickle.model.frontier import Pin, Pointer
+from spark_trickle.model.refresh import Verification
+from spark_trickle.model.stream_table import StreamTable
+from spark_trickle.names import quote
+from spark_trickle.spark.failures import spark_errors
+from spark_trickle.storage.iceberg import load
+
+if TYPE_CHECKING:
+    from pyspark.sql import types as t
+
+    from spark_trickle.spark.bench import Bench
+    from spark_trickle.spark.workspace import Workspace
+
+TOLERANCE = 1e-9
+MAX_DIFFERENCES = 10_000
+SAMPLE = 10
+
+
+def verify(bench: Bench, table: StreamTable) -> Verification:
+    """Compare; the bench's workspace is at a cut that holds the stream table and its sources."""
+    if not table.populated:
+        raise UserError(
+            f"'{table.name}' has not been loaded yet, there is nothing to verify",
+            hint=f"refresh_stream_table('{table.name}') loads it",
+        )
+    for pin in table.frontier.pins:
+        _rewind(bench, pin)
+    with spark_errors(f"verifying '{table.name}'"):
+        rows = _differences(bench.workspace, table)
+    missing, unexpected = _without_rounding(rows)
+    sample = [f"+ {_show(row)}" for row, _ in missing[:SAMPLE]] + [f"- {_show(row)}" for row, _ in unexpected[:SAMPLE]]
+    lost, extra = sum(n for _, n in missing), sum(n for _, n in unexpected)
+    return Verification(
+        name=str(table.name),
+        ok=lost == 0 and extra == 0,
+        missing_rows=lost,
+        unexpected_rows=extra,
+        frontier=table.frontier,
+        sample=tuple(sample),
+    )
+
+
+def _rewind(bench: Bench, pin: Pin) -> None:
+    """Put a source at the version that the frontier names."""
+    workspace = bench.workspace
+    here = workspace.heads().get(pin.table)
+    if here is None:
+        raise UserError(f"source '{pin.table}' no longer exists: the frontier cannot be read again")
+    if here.location == pin.location:
+        return
+    if here.kind == "VIEW":
+        workspace.repin(Pointer(pin.table, pin.location, "VIEW"))
+        return
+    java = load(workspace.session, pin.table)
+    if java.io().newInputFile(pin.location).exists():
+        workspace.repin(Pointer(pin.table, pin.location))
+        return
+    if pin.snapshot_id is None or java.snapshot(pin.snapshot_id) is None:
+        raise UserError(
+            f"snapshot {pin.snapshot_id} of '{pin.table}', which '{pin.table}' was read at, has expired",
+            hint="Refresh the stream table, then verify it",
+        )
+    java.manageSnapshots().setCurrentSnapshot(pin.snapshot_id).commit()
+
+
+def _differences(workspace: Workspace, table: StreamTable) -> list[tuple[dict[str, Any], int]]:
+    session = workspace.session
+    wanted = session.sql(table.query)
+    names = [quote(field.name) for field in wanted.schema.fields]
+    keys = [key for field in wanted.schema.fields for key in _keys(field)]
+    view = workspace.view("trickle_verify_query")
+    wanted.createOrReplaceTempView(view)
+    listed = ", ".join(names)
+    rows = session.sql(
+        f"SELECT {', '.join(f'FIRST({name}) AS {name}' for name in names)}, SUM(_trickle_w) AS _trickle_w FROM ("
+        f"SELECT {listed}, 1 AS _trickle_w FROM {view} UNION ALL SELECT {listed}, -1 FROM {table.name.sql}) "
+        f"GROUP BY {', '.join(keys)} HAVING SUM(_trickle_w) <> 0 LIMIT {MAX_DIFFERENCES}"
+    ).collect()
+    found = []
+    for row in rows:
+        values = row.asDict(recursive=True)
+        found.append((values, int(values.pop("_trickle_w"))))
+    return found
+
+
+def _keys(field: t.StructField) -> list[str]:
+    name, kind = quote(field.name), field.dataType.simpleString()
+    if "map<" in kind or kind == "variant":
+        return [f"TO_JSON(STRUCT({name}))"]
+    return [name]
+
+
+Weighted = list[tuple[dict[str, Any], int]]
+
+
+def _without_rounding(rows: list[tuple[dict[str, Any], int]]) -> tuple[Weighted, Weighted]:
+    """(missing, unexpected), without the pairs that are equal but for the rounding of floating sums."""
+    missing = [(row, n) for row, n in rows if n > 0]
+    unexpected = [(row, -n) for row, n in rows if n < 0]
+    by_rest: dict[str, list[int]] = {}
+    for index, (row, _) in enumerate(unexpected):
+        by_rest.setdefault(_rest(row), []).append(index)
+    left = [n for _, n in unexpected]
+    still: Weighted = []
+    for row, count in missing:
+        for index in by_rest.get(_rest(row), []):
+            if count and left[index] and _close(row, unexpected[index][0]):
+                taken = min(count, left[index])
+                count, left[index] = count - taken, left[index] - taken
+        if count:
+            still.append((row, count))
+    return still, [(row, n) for (row, _), n in zip(unexpected, left, strict=True) if n]
+
+
+def _rest(row: dict[str, Any]) -> str:
+    return repr([(k, v) for k, v in row.items() if not isinstance(v, float)])
+
+
+def _close(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    floats = [(v, other[k]) for k, v in one.items() if isinstance(v, float)]
+    return bool(floats) and all(
+        isinstance(b, float) and (math.isclose(a, b, rel_tol=TOLERANCE, abs_tol=1e-12) or (math.isnan(a) and math.isnan(b)))
+        for a, b in floats
+    )
+
+
+def _show(row: dict[str, Any]) -> str:
+    return json.dumps(row, default=str, ensure_ascii=False)
+
+

@@ -1,0 +1,152 @@
+"""Workspaces: private versions of the lake.
+
+A workspace is a SparkSession whose catalog `lake` is a small private database holding copies of the real catalog's
+pointers (which metadata file each table is at). Reading there reads exactly the versions that were pinned, whatever
+others write meanwhile. Writing there writes real files but moves only the private pointers: nobody else sees anything,
+no kind of statement can escape, and what was written becomes visible when the real pointers are swapped in one
+transaction. A crash leaves unreferenced files and nothing else.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import tempfile
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spark_trickle.model.frontier import Pointer
+from spark_trickle.names import LAKE, TableName
+from spark_trickle.spark.sessions import LakeAddress, Sessions
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_TABLES = """
+CREATE TABLE iceberg_tables(catalog_name VARCHAR(255) NOT NULL, table_namespace VARCHAR(255) NOT NULL,
+  table_name VARCHAR(255) NOT NULL, metadata_location VARCHAR(1000), previous_metadata_location VARCHAR(1000),
+  iceberg_type VARCHAR(5), PRIMARY KEY (catalog_name, table_namespace, table_name));
+CREATE TABLE iceberg_namespace_properties(catalog_name VARCHAR(255) NOT NULL, namespace VARCHAR(255) NOT NULL,
+  property_key VARCHAR(255), property_value VARCHAR(1000), PRIMARY KEY (catalog_name, namespace, property_key));
+"""
+
+
+class Workspace:
+    """One private version of the lake."""
+
+    def __init__(self, sessions: Sessions, warehouse: str) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="spark-trickle-"))
+        self._path = self._folder / "pointers.db"
+        with closing(self._connect()) as database:
+            # Nothing here must survive a crash, so nothing waits for the disk.
+            database.execute("PRAGMA journal_mode=WAL")
+            database.executescript(_TABLES)
+        url = f"jdbc:sqlite:{self._path}?busy_timeout=30000&journal_mode=WAL&synchronous=OFF"
+        self.session: SparkSession = sessions.beside(LakeAddress(url, (), warehouse))
+        self._pinned: dict[TableName, Pointer] = {}
+        self._namespaces: frozenset[str] = frozenset()
+        self.views: list[str] = []
+
+    def pin(self, pointers: Iterable[Pointer], namespaces: Iterable[str]) -> None:
+        """Start over from these versions; whatever was staged here is forgotten."""
+        self._pinned = {pointer.table: pointer for pointer in pointers}
+        self._namespaces = frozenset(namespaces)
+        with closing(self._connect()) as database, database:
+            database.execute("DELETE FROM iceberg_tables")
+            database.execute("DELETE FROM iceberg_namespace_properties")
+            database.executemany(
+                "INSERT INTO iceberg_tables VALUES (?, ?, ?, ?, NULL, ?)",
+                [(LAKE, p.table.namespace, p.table.name, p.location, p.kind) for p in self._pinned.values()],
+            )
+            database.executemany(
+                "INSERT INTO iceberg_namespace_properties VALUES (?, ?, 'exists', 'true')",
+                [(LAKE, namespace) for namespace in self._namespaces],
+            )
+
+    def repin(self, pointer: Pointer) -> None:
+        """Put another version of one table in place."""
+        self._pinned[pointer.table] = pointer
+        with closing(self._connect()) as database, database:
+            database.execute(
+                "INSERT OR REPLACE INTO iceberg_tables VALUES (?, ?, ?, ?, NULL, ?)",
+                (LAKE, pointer.table.namespace, pointer.table.name, pointer.location, pointer.kind),
+            )
+
+    def pinned(self, table: TableName) -> Pointer | None:
+        return self._pinned.get(table)
+
+    def heads(self) -> dict[TableName, Pointer]:
+        """Where each table is now, here."""
+        with closing(self._connect()) as database:
+            rows = database.execute(
+                "SELECT table_namespace, table_name, metadata_location, iceberg_type FROM iceberg_tables"
+            ).fetchall()
+        found = (Pointer(TableName(namespace, name), location, kind or "TABLE") for namespace, name, location, kind in rows)
+        return {pointer.table: pointer for pointer in found}
+
+    def staged(self) -> dict[TableName, tuple[Pointer | None, Pointer | None]]:
+        """Tables that differ from what was pinned: (pinned, now)."""
+        heads = self.heads()
+        names = sorted(set(heads) | set(self._pinned))
+        pairs = {name: (self._pinned.get(name), heads.get(name)) for name in names}
+        return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+
+    def new_namespaces(self) -> list[str]:
+        with closing(self._connect()) as database:
+            rows = database.execute("SELECT DISTINCT namespace FROM iceberg_namespace_properties").fetchall()
+        return sorted({row[0] for row in rows} - self._namespaces)
+
+    def view(self, name: str) -> str:
+        """Remember a temporary view, so that the next user of this workspace does not find it."""
+        self.views.append(name)
+        return name
+
+    def clear_views(self) -> None:
+        for name in self.views:
+            self.session.catalog.dropTempView(name)
+        self.views.clear()
+
+    def close(self) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _connect(self) -> sqlite3.Connection:
+        database = sqlite3.connect(self._path, timeout=30)
+        database.execute("PRAGMA synchronous=OFF")
+        return database
+
+
+class Workspaces:
+    """Lends workspaces for refreshes. Making one costs some 50 ms, so they are kept and used again."""
+
+    def __init__(self, sessions: Sessions, warehouse: str) -> None:
+        self._sessions = sessions
+        self._warehouse = warehouse
+        self._idle: list[Workspace] = []
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def lend(self, pointers: Iterable[Pointer], namespaces: Iterable[str]) -> Iterator[Workspace]:
+        """A workspace at these versions, for one thread at a time."""
+        with self._lock:
+            workspace = self._idle.pop() if self._idle else None
+        workspace = workspace or self.make()
+        try:
+            workspace.pin(pointers, namespaces)
+            yield workspace
+        finally:
+            workspace.clear_views()
+            with self._lock:
+                self._idle.append(workspace)
+
+    def make(self) -> Workspace:
+        """A new workspace that the caller owns and closes: for a user's transaction or consistent read."""
+        return Workspace(self._sessions, self._warehouse)
+
+    def close(self) -> None:
+        with self._lock:
+            for workspace in self._idle:
+                workspace.close()
+            self._idle.clear()

@@ -1,0 +1,175 @@
+"""Writing a stream table's own tables in a workspace: whole, appended, merged, or by row address."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as f
+from pyspark.sql import types as t
+
+from spark_trickle.names import TableName, quote
+from spark_trickle.spark.failures import spark_errors
+from spark_trickle.storage.iceberg import load, snapshot_summary
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+PROPERTIES = {
+    "format-version": "3",
+    "write.delete.mode": "merge-on-read",
+    "write.update.mode": "merge-on-read",
+    "write.merge.mode": "merge-on-read",
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "100",
+    "write.parquet.compression-codec": "zstd",
+}
+"""Of every table that we make. Deletion vectors keep a small change small; old metadata files are not kept for ever."""
+
+_SUMMARY = "spark.sql.iceberg.snapshot-property."
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Rows that a write added and removed."""
+
+    inserted: int
+    deleted: int
+    commits: int
+
+    @property
+    def changed(self) -> bool:
+        return self.inserted > 0 or self.deleted > 0
+
+    def __add__(self, other: Written) -> Written:
+        return Written(self.inserted + other.inserted, self.deleted + other.deleted, self.commits + other.commits)
+
+
+NOTHING = Written(0, 0, 0)
+
+
+class Writer:
+    """Writes tables of one stream table; every snapshot says whose it is and what it is the answer for."""
+
+    def __init__(self, session: SparkSession, summary: Mapping[str, str]) -> None:
+        self._session = session
+        self._summary = dict(summary)
+
+    def whole(self, table: TableName, frame: DataFrame, *, exists: bool) -> Written:
+        """Make the table hold exactly the frame. With other columns it is replaced; its readers see either, whole."""
+        before = self._snapshot(table) if exists else None
+        deleted = self._rows(table) if exists else 0
+        with self._marked(f"writing '{table}'"):
+            writer = frame.writeTo(table.sql)
+            if exists and _same_columns(self._session.table(table.sql).schema, frame.schema):
+                writer.overwrite(f.lit(True))
+            else:
+                for key, value in {**PROPERTIES, "trickle.stream-table": self._summary.get("trickle.stream-table", "")}.items():
+                    writer = writer.tableProperty(key, value)
+                writer = writer.using("iceberg")
+                writer.createOrReplace() if exists else writer.create()
+        after = self._snapshot(table)
+        return Written(self._rows(table), deleted, 1 if after != before else 0)
+
+    def append(self, table: TableName, frame: DataFrame) -> Written:
+        before = self._snapshot(table)
+        with self._marked(f"appending to '{table}'"):
+            frame.writeTo(table.sql).append()
+        return self._since(table, before)
+
+    def statement(self, table: TableName, text: str) -> Written:
+        """Run a MERGE or INSERT that changes the table."""
+        before = self._snapshot(table)
+        with self._marked(f"merging into '{table}'"):
+            self._session.sql(text).collect()
+        return self._since(table, before)
+
+    def replace_rows(self, table: TableName, frame: DataFrame) -> Written:
+        """Overwrite all rows of a small table."""
+        before = self._snapshot(table)
+        with self._marked(f"writing '{table}'"):
+            frame.writeTo(table.sql).overwrite(f.lit(True))
+        return self._since(table, before)
+
+    @contextmanager
+    def _marked(self, doing: str) -> Iterator[None]:
+        for key, value in self._summary.items():
+            self._session.conf.set(_SUMMARY + key, value)
+        try:
+            with spark_errors(doing):
+                yield
+        finally:
+            for key in self._summary:
+                self._session.conf.unset(_SUMMARY + key)
+
+    def _snapshot(self, table: TableName) -> int | None:
+        current = load(self._session, table).currentSnapshot()
+        return None if current is None else int(current.snapshotId())
+
+    def _rows(self, table: TableName) -> int:
+        snapshot = self._snapshot(table)
+        if snapshot is None:
+            return 0
+        summary = snapshot_summary(load(self._session, table), snapshot)
+        return int(summary.get("total-records", 0)) - int(summary.get("total-position-deletes", 0))
+
+    def _since(self, table: TableName, before: int | None) -> Written:
+        after = self._snapshot(table)
+        if after is None or after == before:
+            return NOTHING
+        summary = snapshot_summary(load(self._session, table), after)
+
+        def count(key: str) -> int:
+            return int(summary.get(key, 0))
+
+        deletes = count("deleted-records") + count("added-position-deletes") - count("removed-position-deletes")
+        return Written(count("added-records"), deletes, 1)
+
+
+def _same_columns(one: t.StructType, other: t.StructType) -> bool:
+    return [(c.name, c.dataType.simpleString()) for c in one] == [(c.name, c.dataType.simpleString()) for c in other]
+
+
+def delete_by_address(
+    table: TableName, columns: t.StructType, delta_view: str, prune: str, *, inserts: bool
+) -> str:
+    """A MERGE that removes as many copies of each row as its weight says, and adds the rows with positive weights.
+
+    Rows of a bag may repeat and have no key: of several equal ones just so many are deleted, by file and position.
+    """
+    names = [quote(c.name) for c in columns.fields]
+    match = " AND ".join(_equal(c) for c in columns.fields)
+    listed = ", ".join(names)
+    addresses = (
+        f"SELECT _file AS trickle_file, _pos AS trickle_pos, {', '.join(f'CAST(NULL AS {c.dataType.simpleString()}) AS {quote(c.name)}' for c in columns.fields)} "
+        f"FROM (SELECT t._file, t._pos, d._trickle_copies, ROW_NUMBER() OVER (PARTITION BY d._trickle_row ORDER BY t._file, t._pos) AS _trickle_nth "
+        f"FROM {table.sql} AS t JOIN (SELECT *, -_weight AS _trickle_copies, MONOTONICALLY_INCREASING_ID() AS _trickle_row FROM {delta_view} WHERE _weight < 0) AS d "
+        f"ON {match} WHERE {prune}) WHERE _trickle_nth <= _trickle_copies"
+    )
+    source = addresses
+    if inserts:
+        source += (
+            f" UNION ALL SELECT CAST(NULL AS STRING), CAST(NULL AS BIGINT), {listed} "
+            f"FROM {delta_view} LATERAL VIEW EXPLODE(SEQUENCE(1, CAST(_weight AS INT))) AS _trickle_copy WHERE _weight > 0"
+        )
+    statement = (
+        f"MERGE INTO {table.sql} AS t USING ({source}) AS s ON t._file = s.trickle_file AND t._pos = s.trickle_pos "
+        f"WHEN MATCHED THEN DELETE"
+    )
+    if inserts:
+        values = ", ".join(f"s.{name}" for name in names)
+        statement += f" WHEN NOT MATCHED THEN INSERT ({listed}) VALUES ({values})"
+    return statement
+
+
+def _equal(column: t.StructField) -> str:
+    name = quote(column.name)
+    equal = f"t.{name} <=> d.{name}"
+    if isinstance(column.dataType, (t.FloatType, t.DoubleType)):
+        # 0.0 and -0.0 compare equal but are two values.
+        return f"{equal} AND CAST(t.{name} AS STRING) <=> CAST(d.{name} AS STRING)"
+    if "map<" in column.dataType.simpleString() or column.dataType.simpleString() == "variant":
+        return f"CAST(t.{name} AS STRING) <=> CAST(d.{name} AS STRING)"
+    return equal

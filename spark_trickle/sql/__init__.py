@@ -1,0 +1,1 @@
+"""Text to operator tree, and operator tree to text. No Spark, no database: schemas come in as values."""

@@ -1,0 +1,152 @@
+"""Expressions: each written name replaced by a column of the operator tree. Queries inside expressions become columns of a relation
+that is joined; which relation is the builder's business (`Subqueries`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from sqlglot import exp
+
+from spark_trickle.errors import SqlError
+from spark_trickle.sql.functions import ORDER_SENSITIVE, RECOMPUTABLE, ALGEBRAIC, function_name, has_aggregate
+from spark_trickle.sql.operators import column
+from spark_trickle.sql.parse import unsupported, wrong
+from spark_trickle.sql.scope import AmbiguousError, Scope
+
+
+class Subqueries(Protocol):
+    """Makes a column of a query inside an expression."""
+
+    def scalar(self, node: exp.Expr, outer: Scope) -> exp.Column: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """Where an expression stands."""
+
+    text: str
+    scope: Scope
+    subqueries: Subqueries
+    aliases: Mapping[str, exp.Expr] = field(default_factory=dict)
+    """Expressions of the same SELECT that were named before (lower case)."""
+    outer: Scope = field(default_factory=Scope)
+    """Names of the query around this one: to tell a correlated subquery from a wrong name."""
+
+
+def bind(node: exp.Expr, where: Binding) -> exp.Expr:
+    """The expression over columns of the operator tree."""
+    holder = exp.Paren(this=node.copy())
+    _bind(holder.this, where)
+    bound = holder.this
+    bound.pop()
+    return bound
+
+
+def _bind(node: exp.Expr, where: Binding) -> None:
+    if isinstance(node, (exp.Column, exp.Dot)):
+        parts = _parts(node)
+        if parts is not None:
+            node.replace(_resolve(node, parts, where))
+            return
+    if isinstance(node, (exp.Subquery, exp.Select, exp.SetOperation)):
+        node.replace(where.subqueries.scalar(node, where.scope))
+        return
+    _reject(node, where)
+    for child in list(node.iter_expressions()):
+        _bind(child, where)
+
+
+def _parts(node: exp.Expr) -> list[exp.Identifier] | None:
+    if isinstance(node, exp.Column):
+        return None if isinstance(node.this, exp.Star) else list(node.parts)  # type: ignore[arg-type]
+    if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Identifier):
+        first = _parts(node.this)
+        return None if first is None else [*first, node.expression]
+    return None
+
+
+def _resolve(node: exp.Expr, parts: list[exp.Identifier], where: Binding) -> exp.Expr:
+    names = [part.name for part in parts]
+    try:
+        found = where.scope.find(names)
+    except AmbiguousError as err:
+        raise wrong(where.text, node, str(err), hint="Write the name of its table before it") from err
+    if found is not None:
+        base: exp.Expr = column(found[0])
+        fields = list(found[1])
+    elif names[0].lower() in where.aliases:
+        value = where.aliases[names[0].lower()].copy()
+        base = value if isinstance(value, exp.Column) else exp.paren(value)
+        fields = names[1:]
+    else:
+        raise _not_found(node, names, where)
+    base.meta.update({key: value for key, value in parts[0].meta.items() if key == "start"})
+    for name in fields:
+        base = exp.Dot(this=base, expression=exp.to_identifier(name, quoted=True))
+    return base
+
+
+def _not_found(node: exp.Expr, names: list[str], where: Binding) -> SqlError:
+    written = ".".join(names)
+    if where.outer.find(names) is not None:
+        return unsupported(
+            where.text,
+            node,
+            "a correlated subquery",
+            f"'{written}' is a column of the query around it",
+            "Write it as a join with a subquery that groups by the compared column",
+        )
+    known = ", ".join(dict.fromkeys(v.name for v in where.scope.star()))
+    return wrong(where.text, node, f"column '{written}' does not exist", hint=f"There is: {known or 'nothing'}")
+
+
+_REJECTED: tuple[tuple[type[exp.Expr], str, str, str], ...] = (
+    (exp.Window, "a window function", "there is no rule for it yet", "Use an aggregate and a join, or refresh_mode FULL"),
+    (exp.Exists, "EXISTS", "there is no rule for it yet", "Write a join with SELECT DISTINCT of the compared columns"),
+    (exp.All, "ALL (subquery)", "there is no rule for it yet", "Compare with a scalar subquery: (SELECT max(...) ...)"),
+    (exp.Explode, "explode", "there is no rule for generators yet", "Use refresh_mode FULL"),
+    (exp.Posexplode, "posexplode", "there is no rule for generators yet", "Use refresh_mode FULL"),
+    (exp.Inline, "inline", "there is no rule for generators yet", "Use refresh_mode FULL"),
+    (exp.WithinGroup, "WITHIN GROUP", "there is no rule for it yet", "Use percentile(...), or refresh_mode FULL"),
+    (exp.Star, "* in an expression", "it stands for several columns", "Name the columns"),
+    (exp.Placeholder, "a parameter", "a stored query has none", "Write the value"),
+    (exp.Parameter, "a parameter", "a stored query has none", "Write the value"),
+)
+_GENERATORS = frozenset({"stack", "json_tuple", "inline_outer", "explode_outer", "posexplode_outer", "variant_explode"})
+
+
+def _reject(node: exp.Expr, where: Binding) -> None:
+    if isinstance(node, exp.Star) and isinstance(node.parent, exp.Count):
+        return
+    if isinstance(node, exp.In) and node.args.get("query") is not None:
+        raise unsupported(
+            where.text, node, "IN (subquery)", "there is no rule for it yet", "Write a join with SELECT DISTINCT of the column", "IN"
+        )
+    if isinstance(node, exp.Any):
+        raise unsupported(where.text, node, "ANY", "there is no rule for it yet", "For the aggregate write bool_or(...)", "ANY")
+    for kind, construct, why, hint in _REJECTED:
+        if isinstance(node, kind):
+            raise unsupported(where.text, node, construct, why, hint, kind.__name__.upper())
+    if isinstance(node, exp.Func):
+        _reject_function(node, where)
+
+
+def _reject_function(node: exp.Func, where: Binding) -> None:
+    name = function_name(node)
+    if name in _GENERATORS:
+        raise unsupported(where.text, node, name, "there is no rule for generators yet", "Use refresh_mode FULL")
+    if name in ORDER_SENSITIVE and not isinstance(node.parent, (exp.ArraySort, exp.ArraySize)):
+        raise unsupported(
+            where.text, node, name, "its result depends on the order of rows", ORDER_SENSITIVE[name], name.upper()
+        )
+    if isinstance(node, exp.AggFunc) and name not in ALGEBRAIC | RECOMPUTABLE and name not in ORDER_SENSITIVE:
+        raise unsupported(where.text, node, name, "there is no rule for this aggregate", "Use refresh_mode FULL", name.upper())
+
+
+def without_aggregates(bound: exp.Expr, clause: str, where: Binding) -> exp.Expr:
+    """Refuse aggregates where there are no groups yet."""
+    if has_aggregate(bound):
+        raise wrong(where.text, bound, f"an aggregate in {clause}", hint="Conditions on aggregates belong in HAVING")
+    return bound

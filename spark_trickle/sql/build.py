@@ -1,0 +1,247 @@
+"""A query as an operator tree: sets of rows, CTEs, views, FROM and joins. The clauses of one SELECT are in `select`, expressions in `bind`,
+simplifications in `rewrite`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from spark_trickle.errors import SqlError, UserError
+from spark_trickle.sql import select
+from spark_trickle.sql.bind import Binding, bind, without_aggregates
+from spark_trickle.sql.operators import (
+    Distinct, Filter, Item, Join, OneRow, Operator, Project, Scan, ScanColumn, column, conjuncts,
+)  # fmt: skip
+from spark_trickle.sql.parse import parse_query, unsupported, wrong
+from spark_trickle.sql.relations import Built, Relation, union_all
+from spark_trickle.sql.rewrite import simplified
+from spark_trickle.sql.scope import Names, Scope, Visible, check_name
+from spark_trickle.sql.sources import SourceCatalog, SourceView
+
+_MAX_DEPTH = 60
+
+
+def build(query: str, catalog: SourceCatalog, output_names: tuple[str, ...] | None = None) -> Operator:
+    """The operator tree of a query.
+
+    Args:
+        output_names: names of the output columns, where the engine that runs the query knows better.
+
+    Raises:
+        SqlError: the text cannot be understood.
+        UnsupportedSqlError: it can, but a part of it cannot be kept incrementally.
+    """
+    tree = parse_query(query)
+    lambdas = {name.name for found in tree.find_all(exp.Lambda) for name in found.expressions}
+    # A column with the name of a lambda's parameter would be captured by it.
+    built = Builder(query, catalog, Names(lambdas)).query(tree, {})
+    names = output_names or built.names
+    if len(names) != len(built.outputs):
+        raise UserError(f"the query has {len(built.outputs)} columns, and {len(names)} names were given")
+    _check_outputs(names)
+    items = tuple(Item(name, column(found)) for name, (_, found) in zip(names, built.outputs, strict=True))
+    return simplified(Project(built.operator, items))
+
+
+def notices(query: str) -> tuple[str, ...]:
+    """What a user should know about a query that is kept."""
+    tree = parse_query(query)
+    if tree.args.get("order") is not None and tree.args.get("limit") is None:
+        return ("ORDER BY is not kept: a table has no order. Put it in the queries that read the stream table",)
+    return ()
+
+
+def _check_outputs(names: tuple[str, ...]) -> None:
+    seen: dict[str, str] = {}
+    for name in names:
+        check_name(name, "the query")
+        if name.lower() in seen:
+            raise UserError(f"two output columns are named '{name}'", hint="Give one of them another name with AS")
+        seen[name.lower()] = name
+
+
+@dataclass(frozen=True, slots=True)
+class Cte:
+    """A WITH entry, and what it sees itself."""
+
+    query: exp.Query
+    columns: tuple[str, ...]
+    visible: Mapping[str, Cte]
+
+
+@dataclass(frozen=True, slots=True)
+class Builder:
+    """Builds the queries of one text; a view's text has a builder of its own."""
+
+    text: str
+    catalog: SourceCatalog
+    names: Names
+    namespace: tuple[str, ...] = ()
+    depth: int = 0
+
+    def query(self, node: exp.Expr, ctes: Mapping[str, Cte], outer: Scope | None = None) -> Built:
+        """Any query: SELECT, set operation, parenthesised, with or without WITH."""
+        ctes = self._with(node, ctes)
+        for clause, keyword in (("limit", "LIMIT"), ("offset", "OFFSET"), ("fetch", "FETCH")):
+            if node.args.get(clause) is not None:
+                raise unsupported(
+                    self.text, node.args[clause], keyword, "which rows it leaves depends on all the others",
+                    "Leave it out and put it in the query that reads the stream table", keyword,
+                )  # fmt: skip
+        if isinstance(node, exp.Subquery):
+            return self.query(node.this, ctes, outer)
+        if isinstance(node, exp.Union):
+            return self._union(node, ctes, outer)
+        if isinstance(node, exp.SetOperation):
+            name = type(node).__name__.upper()
+            raise unsupported(
+                self.text, None, name, "there is no rule for it yet", "Write it with joins and SELECT DISTINCT", name
+            )
+        if isinstance(node, exp.Select):
+            return select.select(self, node, ctes, outer or Scope())
+        if isinstance(node, exp.Values):
+            return self._values(node)
+        raise unsupported(self.text, node, type(node).__name__.upper(), "there is no rule for it")
+
+    def _with(self, node: exp.Expr, ctes: Mapping[str, Cte]) -> Mapping[str, Cte]:
+        clause = node.args.get("with_")
+        if clause is None:
+            return ctes
+        known = dict(ctes)
+        for entry in clause.expressions:
+            name = entry.alias.lower()
+            recursive = clause.args.get("recursive") and any(
+                not table.db and table.name.lower() == name for table in entry.this.find_all(exp.Table)
+            )
+            if recursive:
+                raise unsupported(self.text, entry, "WITH RECURSIVE", "there is no rule for it yet", "Use refresh_mode FULL", "RECURSIVE")
+            columns = tuple(found.name for found in entry.args["alias"].args.get("columns") or ())
+            known[name] = Cte(entry.this, columns, dict(known))
+        return known
+
+    def _union(self, node: exp.Union, ctes: Mapping[str, Cte], outer: Scope | None) -> Built:
+        left, right = self.query(node.this, ctes, outer), self.query(node.expression, ctes, outer)
+        if len(left.outputs) != len(right.outputs):
+            raise wrong(
+                self.text, node.expression, f"UNION of {len(left.outputs)} and {len(right.outputs)} columns"
+            )
+        if node.args.get("by_name"):
+            by_name = {name.lower(): found for name, found in right.outputs}
+            if set(by_name) != {name.lower() for name in left.names}:
+                raise wrong(self.text, node.expression, "UNION BY NAME of different column names")
+            right = Built(right.operator, tuple((name, by_name[name.lower()]) for name in left.names))
+        built = union_all((left, right), self.names)
+        return Built(Distinct(built.operator), built.outputs) if node.args.get("distinct") else built
+
+    def _values(self, node: exp.Values) -> Built:
+        rows = [row.expressions if isinstance(row, exp.Tuple) else [row] for row in node.expressions]
+        branches = []
+        where = Binding(self.text, Scope(), select.Pending(self, {}))
+        for row in rows:
+            items = tuple(Item(self.names.fresh(f"col{i}"), bind(value, where)) for i, value in enumerate(row, 1))
+            outputs = tuple((f"col{i}", item.name) for i, item in enumerate(items, 1))
+            branches.append(Built(Project(OneRow(), items), outputs))
+        return branches[0] if len(branches) == 1 else union_all(tuple(branches), self.names)
+
+    def relation(self, node: exp.Expr, ctes: Mapping[str, Cte]) -> Relation:
+        """One entry of FROM, with the joins that are written inside its parentheses."""
+        self._reject_relation(node)
+        match node:
+            case exp.Table():
+                found = self._table(node, ctes)
+            case exp.Subquery() if isinstance(node.this, (exp.Table, exp.Subquery)) and not node.alias:
+                found = self.relation(node.this, ctes)
+            case exp.Subquery():
+                found = self._renamed(self.query(node.this, self._with(node, ctes)), node)
+            case exp.Values():
+                found = self._renamed(self._values(node), node)
+            case _:
+                raise unsupported(self.text, node, f"{type(node).__name__.upper()} in FROM", "there is no rule for it", "Use refresh_mode FULL")
+        for join in node.args.get("joins") or ():
+            found = self.join(found, join, ctes)
+        return found
+
+    def _reject_relation(self, node: exp.Expr) -> None:
+        for clause, construct, why, hint in (
+            ("sample", "TABLESAMPLE", "which rows it takes is random", "Filter on a column instead"),
+            ("version", "time travel", "a stream table follows its sources", "Leave the version out"),
+            ("when", "time travel", "a stream table follows its sources", "Leave the version out"),
+            ("pivots", "PIVOT", "there is no rule for it yet", "Write one SUM(CASE WHEN ... END) per column"),
+            ("laterals", "LATERAL VIEW", "there is no rule for generators yet", "Use refresh_mode FULL"),
+        ):
+            if node.args.get(clause):
+                value = node.args[clause]
+                raise unsupported(self.text, value[0] if isinstance(value, list) else value, construct, why, hint, construct.split()[0])
+
+    def _renamed(self, built: Built, node: exp.Expr) -> Relation:
+        alias = node.args.get("alias")
+        columns = tuple(found.name for found in alias.args.get("columns") or ()) if alias else ()
+        if columns and len(columns) != len(built.outputs):
+            raise wrong(self.text, node, f"{len(columns)} names for {len(built.outputs)} columns")
+        return built.under((node.alias,) if node.alias else (), columns)
+
+    def _table(self, node: exp.Table, ctes: Mapping[str, Cte]) -> Relation:
+        if not isinstance(node.this, exp.Identifier):
+            raise unsupported(self.text, node, "a table function", "there is no rule for generators yet", "Use refresh_mode FULL")
+        parts = tuple(part.name for part in node.parts)
+        qualifier = (node.alias,) if node.alias else parts
+        alias = node.args.get("alias")
+        columns = tuple(found.name for found in alias.args.get("columns") or ()) if alias else ()
+        if self.depth > _MAX_DEPTH:
+            raise SqlError(f"'{'.'.join(parts)}' is defined by itself, or by more than {_MAX_DEPTH} views")
+        cte = ctes.get(parts[0].lower()) if len(parts) == 1 else None
+        if cte is not None:
+            built = self.query(cte.query, cte.visible)
+            return built.under(qualifier, columns or cte.columns)
+        source = self.catalog.resolve(parts if len(parts) > 1 else (*self.namespace, *parts))
+        if isinstance(source, SourceView):
+            inner = Builder(source.text, self.catalog, self.names, tuple(source.default_namespace.split(".")), self.depth + 1)
+            return inner.query(parse_query(source.text), {}).under(qualifier, columns)
+        for name, _ in source.columns:
+            check_name(name, f"table {source.key}")
+        items = tuple(ScanColumn(self.names.fresh(name), name, kind) for name, kind in source.columns)
+        outputs = tuple((item.source, item.name) for item in items)
+        return Built(Scan(source.key, items), outputs).under(qualifier, columns)
+
+    def join(self, left: Relation, node: exp.Join, ctes: Mapping[str, Cte]) -> Relation:
+        """One more relation beside those before it."""
+        kind = " ".join(word for word in (node.side, node.kind) if word and word.upper() not in ("INNER", "CROSS"))
+        if kind:
+            raise unsupported(
+                self.text, node.this, f"{kind.upper()} JOIN", "there is no rule for it yet",
+                "Write an inner join, or use refresh_mode FULL", kind.split()[0].upper(),
+            )  # fmt: skip
+        if isinstance(node.this, (exp.Lateral, exp.Unnest)):
+            raise unsupported(self.text, node.this, "LATERAL", "there is no rule for it yet", "Use refresh_mode FULL", "LATERAL")
+        right = self.relation(node.this, ctes)
+        names = self._shared(left.scope, right.scope, node)
+        operator: Operator = Join((left.operator, right.operator))
+        if names:
+            pairs = [(_only(left.scope, name, self, node), _only(right.scope, name, self, node)) for name in names]
+            same = tuple(exp.EQ(this=column(mine), expression=column(other)) for mine, other in pairs)
+            return Relation(Filter(operator, same), left.scope.merged(right.scope, names))
+        scope = left.scope.beside(right.scope)
+        condition = node.args.get("on")
+        if condition is not None and not (isinstance(condition, exp.Boolean) and condition.this):
+            pending = select.Pending(self, ctes)
+            where = Binding(self.text, scope, pending)
+            bound = without_aggregates(bind(condition, where), "ON", where)
+            operator = Filter(pending.beside(operator), tuple(conjuncts(bound)))
+        return Relation(operator, scope)
+
+    def _shared(self, left: Scope, right: Scope, node: exp.Join) -> list[str]:
+        using = [found.name for found in node.args.get("using") or ()]
+        if using or (node.method or "").upper() != "NATURAL":
+            return using
+        mine: list[Visible] = [v for v in left.columns if not v.hidden]
+        others = {v.name.lower() for v in right.columns if not v.hidden}
+        return list(dict.fromkeys(v.name for v in mine if v.name.lower() in others))
+
+
+def _only(scope: Scope, name: str, builder: Builder, node: exp.Join) -> str:
+    found = scope.find([name])
+    if found is None:
+        raise wrong(builder.text, node, f"column '{name}' of USING does not exist on both sides")
+    return found[0]

@@ -1,0 +1,202 @@
+"""The operator tree: what a query does, as frozen values.
+
+Each operator has uniquely named columns (without regard to case), and inputs of one join share no name, so scalar expressions are sqlglot
+trees whose columns need no qualifier. A change is an operator tree too: the same operators, with one more column that holds the weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+AFTER = "after"
+"""The version of a leaf that a query reads unless told otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScanColumn:
+    """One column of a leaf, under the name that the tree gives it."""
+
+    name: str
+    source: str
+    type: str = ""
+    """Spark's type, or nothing if it is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A computed column."""
+
+    name: str
+    expression: exp.Expr
+
+    @property
+    def is_rename(self) -> bool:
+        return isinstance(self.expression, exp.Column)
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """The rows of one leaf."""
+
+    source: str
+    items: tuple[ScanColumn, ...]
+    version: str = AFTER
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(item.name for item in self.items)
+
+
+@dataclass(frozen=True, slots=True)
+class OneRow:
+    """One row without columns: SELECT without FROM."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """The rows for which all conditions are true."""
+
+    input: Operator
+    conditions: tuple[exp.Expr, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.input.columns
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """One row per row, with other columns."""
+
+    input: Operator
+    items: tuple[Item, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(item.name for item in self.items)
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """All combinations of rows of the inputs for which all conditions are true."""
+
+    inputs: tuple[Operator, ...]
+    conditions: tuple[exp.Expr, ...] = ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(name for source in self.inputs for name in source.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class UnionAll:
+    """The rows of all inputs; columns correspond by position."""
+
+    inputs: tuple[Operator, ...]
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct:
+    """Each different row once."""
+
+    input: Operator
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.input.columns
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """One row per different value of the keys; without keys one row, also over nothing."""
+
+    input: Operator
+    keys: tuple[Item, ...]
+    calls: tuple[Item, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(item.name for item in (*self.keys, *self.calls))
+
+
+Operator = Scan | OneRow | Filter | Project | Join | UnionAll | Distinct | Aggregate
+OPERATORS: tuple[type, ...] = (Scan, OneRow, Filter, Project, Join, UnionAll, Distinct, Aggregate)
+
+
+def column(name: str, table: str | None = None) -> exp.Column:
+    """A column of the tree as an expression."""
+    return exp.column(exp.to_identifier(name, quoted=True), table=exp.to_identifier(table, quoted=True))
+
+
+def used(expression: exp.Expr) -> set[str]:
+    """Names of the columns that an expression reads."""
+    return {found.name for found in expression.find_all(exp.Column)}
+
+
+def inputs(operator: Operator) -> tuple[Operator, ...]:
+    """What an operator reads."""
+    match operator:
+        case Join() | UnionAll():
+            return operator.inputs
+        case Scan() | OneRow():
+            return ()
+        case _:
+            return (operator.input,)
+
+
+def with_inputs(operator: Operator, new: tuple[Operator, ...]) -> Operator:
+    """The same operator over other inputs."""
+    match operator:
+        case Join() | UnionAll():
+            return replace(operator, inputs=new)
+        case Scan() | OneRow():
+            return operator
+        case _:
+            return replace(operator, input=new[0])
+
+
+def scans(operator: Operator) -> Iterator[Scan]:
+    """Every scan of a tree, left to right."""
+    if isinstance(operator, Scan):
+        yield operator
+    for source in inputs(operator):
+        yield from scans(source)
+
+
+def at(operator: Operator, version: str) -> Operator:
+    """The same query, over another version of its leaves."""
+    if isinstance(operator, Scan):
+        return replace(operator, version=version)
+    return with_inputs(operator, tuple(at(source, version) for source in inputs(operator)))
+
+
+def conjuncts(condition: exp.Expr) -> list[exp.Expr]:
+    """The parts of a condition that must all be true.
+
+    >>> [part.sql() for part in conjuncts(exp.condition("a = 1 AND (b = 2 AND c OR d)"))]
+    ['a = 1', '(b = 2 AND c OR d)']
+    """
+    bare = condition.unnest()
+    if isinstance(bare, exp.And):
+        return [*conjuncts(bare.left), *conjuncts(bare.right)]
+    return [condition]
+
+
+def substitute(expression: exp.Expr, values: dict[str, exp.Expr]) -> exp.Expr:
+    """Put expressions in the place of columns. What is not a single term is put in parentheses."""
+
+    def put(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Column) and node.name in values:
+            value = values[node.name].copy()
+            return exp.paren(value) if isinstance(value, (exp.Binary, exp.Unary, exp.Between, exp.In, exp.Case)) else value
+        return node
+
+    return expression.transform(put)

@@ -1,0 +1,150 @@
+"""An operator tree as SQL over leaves. A leaf is a two-part name, version and source; putting real tables there is the caller's work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from spark_trickle.sql.operators import (
+    Aggregate, Distinct, Filter, Item, Join, OneRow, Operator, Project, Scan, UnionAll, column, inputs, scans, used,
+)  # fmt: skip
+
+
+def render(operator: Operator) -> exp.Query:
+    """The query that computes the operator, with its columns in order."""
+    return _Renderer(_prefix(operator)).query(operator)
+
+
+def _prefix(operator: Operator) -> str:
+    """A prefix for the names of subqueries that no column starts with: `q1.a` must never mean a field of a struct `q1`."""
+    names = {name.lower() for scan in scans(operator) for name in scan.columns} | _all_names(operator)
+    prefix = "q"
+    while any(name.startswith(prefix) and name[len(prefix) :].isdigit() for name in names):
+        prefix += "q"
+    return prefix
+
+
+def _all_names(operator: Operator) -> set[str]:
+    return {name.lower() for name in operator.columns}.union(*(_all_names(source) for source in inputs(operator)))
+
+
+@dataclass(slots=True)
+class _Renderer:
+    prefix: str
+    count: int = field(default=0)
+
+    def query(self, operator: Operator) -> exp.Query:
+        if isinstance(operator, UnionAll):
+            return self._union(operator)
+        items: tuple[Item, ...] = tuple(Item(name, column(name)) for name in operator.columns)
+        source = operator
+        if isinstance(source, Project):
+            items, source = source.items, source.input
+        if isinstance(source, Aggregate) and all(item.is_rename for item in items):
+            return self._grouped(source, items)
+        if isinstance(source, Distinct):
+            return self._over(source.input, items, ()).distinct() if source is operator else self._over(source, items, ())
+        if isinstance(source, Filter):
+            return self._over(source.input, items, source.conditions)
+        return self._over(source, items, ())
+
+    def _over(self, source: Operator, items: tuple[Item, ...], conditions: tuple[exp.Expr, ...]) -> exp.Select:
+        found = self._from(source)
+        if isinstance(source, Scan):
+            names = {item.name: column(item.source) for item in source.items}
+            items = tuple(Item(item.name, _replaced(item.expression, names)) for item in items)
+            conditions = tuple(_replaced(condition, names) for condition in conditions)
+        chosen = [_aliased(item) for item in items] or [exp.alias_(exp.Literal.number(1), "_trickle_one", quoted=True)]
+        selected = found.select(*chosen, copy=False)
+        return selected.where(*(condition.copy() for condition in conditions), copy=False) if conditions else selected
+
+    def _grouped(self, source: Aggregate, items: tuple[Item, ...]) -> exp.Select:
+        values = {item.name: item.expression for item in (*source.keys, *source.calls)}
+        chosen = tuple(Item(item.name, values[item.expression.name]) for item in items)
+        below, conditions = source.input, ()
+        if isinstance(below, Filter):
+            below, conditions = below.input, below.conditions  # type: ignore[assignment]
+        selected = self._over(below, chosen, conditions)
+        if not source.keys:
+            return selected
+        keys = [item.expression for item in source.keys]
+        if isinstance(below, Scan):
+            names = {item.name: column(item.source) for item in below.items}
+            keys = [_replaced(key, names) for key in keys]
+        return selected.group_by(*(key.copy() for key in keys), copy=False)
+
+    def _from(self, source: Operator) -> exp.Select:
+        match source:
+            case OneRow():
+                return exp.Select()
+            case Scan():
+                leaf = exp.table_(source.source, db=source.version, quoted=True)
+                return exp.Select().from_(exp.alias_(leaf, self._alias(), table=True, quoted=True), copy=False)
+            case Join():
+                return self._joined(source)
+        return exp.Select().from_(self._subquery(source), copy=False)
+
+    def _joined(self, join: Join) -> exp.Select:
+        first, *rest = join.inputs
+        known = set(first.columns)
+        waiting = list(join.conditions)
+        selected = exp.Select().from_(self._subquery(first), copy=False)
+        while rest:
+            # Next comes one that a condition connects with those before it: the other order would multiply rows.
+            source = next((s for s in rest if any(_connects(c, known, s) for c in waiting)), rest[0])
+            rest.remove(source)
+            known |= set(source.columns)
+            ready = [c for c in waiting if used(c) <= known]
+            waiting = [c for c in waiting if c not in ready]
+            subquery = self._subquery(source)
+            if ready:
+                selected = selected.join(subquery, on=exp.and_(*(_operand(c) for c in ready), copy=False), copy=False)
+            else:
+                selected = selected.join(subquery, join_type="cross", copy=False)
+        return selected
+
+    def _subquery(self, operator: Operator) -> exp.Subquery:
+        alias = self._alias()
+        return self.query(operator).subquery(alias=exp.to_identifier(alias, quoted=True), copy=False)
+
+    def _union(self, union: UnionAll) -> exp.Query:
+        branches = []
+        for source in union.inputs:
+            items = tuple(Item(name, column(its)) for name, its in zip(union.columns, source.columns, strict=True))
+            if isinstance(source, Project):
+                items = tuple(Item(name, item.expression) for name, item in zip(union.columns, source.items, strict=True))
+                source = source.input
+            branches.append(self.query(Project(source, items)))
+        combined = branches[0]
+        for branch in branches[1:]:
+            combined = exp.union(combined, branch, distinct=False, copy=False)
+        return combined
+
+    def _alias(self) -> str:
+        self.count += 1
+        return f"{self.prefix}{self.count}"
+
+
+def _operand(condition: exp.Expr) -> exp.Expr:
+    bare = condition.copy()
+    return exp.paren(bare) if isinstance(bare, exp.Or) else bare
+
+
+def _connects(condition: exp.Expr, known: set[str], source: Operator) -> bool:
+    names = used(condition)
+    return bool(names & known) and bool(names & set(source.columns)) and names <= known | set(source.columns)
+
+
+def _replaced(expression: exp.Expr, names: dict[str, exp.Column]) -> exp.Expr:
+    def put(node: exp.Expr) -> exp.Expr:
+        return names[node.name].copy() if isinstance(node, exp.Column) and node.name in names else node
+
+    return expression.copy().transform(put, copy=False)
+
+
+def _aliased(item: Item) -> exp.Expr:
+    expression = item.expression.copy()
+    if isinstance(expression, exp.Column) and expression.name == item.name:
+        return expression
+    return exp.alias_(expression, item.name, quoted=True, copy=False)

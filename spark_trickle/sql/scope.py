@@ -1,0 +1,101 @@
+"""Names in a query: which column a written name means. Spark's rules: case does not count, a table's name is tried before a column's,
+what is left over are fields of a struct."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from spark_trickle.errors import SqlError, UserError
+
+
+@dataclass(frozen=True, slots=True)
+class Visible:
+    """A column that can be named here."""
+
+    qualifier: tuple[str, ...]
+    """Name of the table as written, or its alias; lower case."""
+    name: str
+    column: str
+    """Its name in the operator tree."""
+    hidden: bool = False
+    """The right column of USING: found with a qualifier only."""
+
+
+class AmbiguousError(SqlError):
+    """A name that fits several columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What can be named at one place of a query."""
+
+    columns: tuple[Visible, ...] = ()
+
+    def find(self, parts: Sequence[str]) -> tuple[str, tuple[str, ...]] | None:
+        """The column that a dotted name means, and the fields that follow; None if there is none."""
+        lowered = [part.lower() for part in parts]
+        for length in range(min(len(parts) - 1, 4), -1, -1):
+            qualifier, name = tuple(lowered[:length]), lowered[length]
+            fits = [v for v in self.columns if v.name.lower() == name and self._fits(v, qualifier)]
+            found = {v.column for v in fits}
+            if len(found) > 1:
+                owners = ", ".join(sorted({".".join((*v.qualifier, v.name)) for v in fits}))
+                raise AmbiguousError(f"column '{'.'.join(parts)}' is ambiguous: it may be any of {owners}")
+            if found:
+                return found.pop(), tuple(parts[length + 1 :])
+        return None
+
+    @staticmethod
+    def _fits(visible: Visible, qualifier: tuple[str, ...]) -> bool:
+        if not qualifier:
+            return not visible.hidden
+        return visible.qualifier[-len(qualifier) :] == qualifier
+
+    def star(self, qualifier: tuple[str, ...] = ()) -> tuple[Visible, ...]:
+        """The columns that `*` (or `t.*`) stands for."""
+        lowered = tuple(part.lower() for part in qualifier)
+        return tuple(v for v in self.columns if self._fits(v, lowered))
+
+    def beside(self, other: Scope) -> Scope:
+        return Scope((*self.columns, *other.columns))
+
+    def merged(self, other: Scope, names: Iterable[str]) -> Scope:
+        """Scope of a join with USING: the shared columns first and once, the right ones found by qualifier only."""
+        shared = {name.lower() for name in names}
+        first = tuple(
+            next(v for v in self.columns if v.name.lower() == name.lower() and not v.hidden) for name in names
+        )
+        left = tuple(v for v in self.columns if v not in first)
+        right = tuple(replace(v, hidden=True) if v.name.lower() in shared else v for v in other.columns)
+        return Scope((*first, *left, *right))
+
+
+class Names:
+    """Gives out names for the columns of one tree: readable, never twice, never one of ours."""
+
+    def __init__(self, reserved: Iterable[str] = ()) -> None:
+        self._taken = {name.lower() for name in reserved}
+
+    def fresh(self, wish: str) -> str:
+        readable = re.sub(r"\W+", "_", wish).strip("_") if not wish.isidentifier() else wish
+        readable = (readable or "column")[:60]
+        name, number = readable, 1
+        while name.lower() in self._taken:
+            number += 1
+            name = f"{readable}_{number}"
+        self._taken.add(name.lower())
+        return name
+
+
+RESERVED_PREFIX = "_trickle_"
+
+
+def check_name(name: str, where: str) -> None:
+    """Refuse the names that changes and state need for themselves."""
+    if name.lower() == "_weight" or name.lower().startswith(RESERVED_PREFIX):
+        raise UserError(
+            f"column '{name}' of {where} has a reserved name",
+            hint=f"'_weight' and names that start with '{RESERVED_PREFIX}' are used to keep changes: rename it",
+        )

@@ -1,0 +1,33 @@
+"""What the builder needs to know about tables and views, and who tells it. Finding them is somebody else's work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class SourceTable:
+    """A table that a query reads."""
+
+    key: str
+    """Name of the leaf; opaque here."""
+    columns: tuple[tuple[str, str], ...]
+    """Name and Spark type of each column, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceView:
+    """A view: its text takes its place."""
+
+    text: str
+    default_namespace: str
+    """Where names without a namespace are looked up."""
+
+
+class SourceCatalog(Protocol):
+    """Tells what a name in a FROM clause is."""
+
+    def resolve(self, parts: tuple[str, ...]) -> SourceTable | SourceView:
+        """Find a table or view by the parts of its name; `NotFoundError` if there is none."""
+        ...

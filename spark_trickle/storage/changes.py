@@ -1,0 +1,287 @@
+"""The change feed of any Iceberg table: which rows lie between two of its versions, with weights.
+
+Rows are told apart by where they are, not by what they hold: files of one version only are read whole, files of both
+whose deletes differ give the rows that Iceberg's reader marks as deleted in one version and not in the other. Contents
+are compared only to cancel what was both inserted and deleted. Making a frame starts no Spark job.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from spark_trickle.errors import InternalError
+from spark_trickle.model.frontier import Pin
+from spark_trickle.names import TableName, quote
+from spark_trickle.storage.columns import Column, changed_column, incomparable, read_columns
+from spark_trickle.storage.iceberg import Bulk, Java, JavaTable, Snapshot, java_class, jvm, load
+from spark_trickle.storage.netting import WEIGHT, net
+from spark_trickle.storage.windows import (
+    Broken,
+    DeleteFile,
+    FileState,
+    Stretch,
+    Touched,
+    Window,
+    compare,
+    stretches,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_STAGED_CATALOG = "trickle_staged"
+_ADDRESS = ("_file", "_pos")
+_DELETED = "_deleted"
+_BROADCAST_ROWS = 1_000_000
+"""Up to so many addresses of deleted rows are sent to every executor rather than shuffled."""
+
+
+class ChangeFeed:
+    """Changes of the tables of one session's catalog. Frames are good until `release`."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._bulk = Bulk(spark)
+        self._staged: list[tuple[JavaTable, str]] = []
+        self._cache: Java = None
+
+    def window(
+        self, table: TableName, since: Pin | None, columns: Sequence[str] | None = None, until: int | None = None
+    ) -> Window | Broken:
+        """What changed in a table after `since` (None: since it was empty) up to a snapshot (None: the current one).
+
+        `columns` are those that the reader needs; what happened to others is no matter. None: all that the table has
+        at the end.
+        """
+        java = load(self._spark, table)
+        if since is not None and since.uuid != str(java.uuid()):
+            return Broken(f"'{table}' was dropped and created again")
+        history = self._bulk.snapshots(java)
+        start = None if since is None else since.snapshot_id
+        if start is not None and start not in history:
+            return Broken(f"snapshot {start} of '{table}' has expired")
+        if until is not None and until not in history:
+            return Broken(f"snapshot {until} of '{table}' does not exist or has expired")
+        java, end = self._at(java, history, until)
+        shape = _columns(java.schema(), self._spark)
+        broken = self._schema_broken(java, since, shape, columns)
+        if broken is not None:
+            return broken
+        window = self._collect(table, java, history, stretches(history, start, end))
+        if window.both_signs:
+            broken = incomparable(shape, columns)
+        return broken or window
+
+    def frame(self, window: Window, columns: Sequence[str] | None = None) -> DataFrame:
+        """The changed rows: the columns and `_weight`, positive for inserted rows, negative for deleted ones."""
+        names = list(columns) if columns is not None else [str(f.name()) for f in window.table.schema().columns()]
+        parts: list[DataFrame] = []
+        if window.added is not None:
+            parts.append(_weighted(self._read(window.table, window.added), names, 1))
+        if window.removed is not None:
+            parts.append(_weighted(self._read(window.table, window.removed), names, -1))
+        for files in window.touched:
+            parts.extend(self._deleted_rows(window.table, files, names))
+        if not parts:
+            return _weighted(self._spark.table(window.name.sql), names, 1).where("false")
+        rows = reduce(DataFrame.unionAll, parts)
+        return net(rows) if window.both_signs else rows
+
+    def release(self) -> None:
+        """Forget the files that were handed to Spark: frames made before can no longer be read."""
+        manager = jvm(self._spark).org.apache.iceberg.spark.ScanTaskSetManager.get()
+        for table, key in self._staged:
+            manager.removeTasks(table, key)
+            self._table_cache().remove(key)
+        self._staged.clear()
+
+    # --- which files ---
+
+    def _collect(
+        self, name: TableName, java: JavaTable, history: Mapping[int, Snapshot], cuts: Sequence[Stretch]
+    ) -> Window:
+        added, removed = self._bulk.list(jvm(self._spark).java.util.ArrayList()), jvm(self._spark).java.util.ArrayList()
+        touched: list[Touched] = []
+        rows = deleted = 0
+        for stretch in cuts:
+            if stretch.appends_only or stretch.since is None:
+                tasks = self._plan_added(java, stretch)
+                added.addAll(tasks)
+                rows += sum(
+                    int(count) for count in self._bulk.read(tasks, "ContentScanTask.file", "ContentFile.recordCount")
+                )
+                continue
+            before, after = self._plan(java, stretch.since), self._plan(java, stretch.until)
+            found = compare(self._states(before), self._states(after), linear=stretch.linear)
+            added.addAll(self._bulk.pick(after, found.added))
+            removed.addAll(self._bulk.pick(before, found.removed))
+            if found.touched:
+                touched.append(
+                    Touched(
+                        after=self._bulk.pick(after, (new for _, new in found.touched)),
+                        before=self._bulk.pick(before, (old for old, _ in found.touched))
+                        if found.before_rows
+                        else None,
+                        before_rows=found.before_rows,
+                        revives=found.revives,
+                    )
+                )
+            rows += found.inserted_rows + found.deleted_rows
+            deleted += found.deleted_rows
+        return Window(
+            name=name,
+            table=java,
+            added=added if added.size() else None,
+            removed=removed if removed.size() else None,
+            touched=tuple(touched),
+            rows=rows,
+            deleted_rows=deleted,
+        )
+
+    def _plan(self, java: JavaTable, snapshot: int | None) -> Java:
+        """A task for each data file of a snapshot, with the deletes that apply to it."""
+        if snapshot is None:
+            return jvm(self._spark).java.util.ArrayList()
+        return self._bulk.list(java.newScan().useSnapshot(snapshot).planFiles())
+
+    def _plan_added(self, java: JavaTable, stretch: Stretch) -> Java:
+        if stretch.since is None:
+            return self._plan(java, stretch.until)
+        # Opens only the manifests that the appends wrote, whatever the size of the table.
+        scan = java.newIncrementalAppendScan().fromSnapshotExclusive(stretch.since).toSnapshot(stretch.until)
+        return self._bulk.list(scan.planFiles())
+
+    def _states(self, tasks: Java) -> list[FileState]:
+        read = self._bulk.read
+        locations = read(tasks, "ContentScanTask.file", "ContentFile.location")
+        rows = read(tasks, "ContentScanTask.file", "ContentFile.recordCount")
+        counts = [int(files) - 1 for files in read(tasks, "ScanTask.filesCount")]
+        deletes: list[DeleteFile] = []
+        if any(counts):
+            flat = self._bulk.flatten(self._bulk.map(tasks, "FileScanTask.deletes"))
+            properties = (
+                read(flat, "ContentFile.location"),
+                read(flat, "DeleteFile.contentOffset"),
+                read(flat, "ContentFile.content"),
+                read(flat, "ContentFile.recordCount"),
+            )
+            deletes = [DeleteFile(path, at, kind, int(n)) for path, at, kind, n in zip(*properties, strict=True)]
+        states, position = [], 0
+        for location, count, own in zip(locations, rows, counts, strict=True):
+            states.append(FileState(location, int(count), frozenset(deletes[position : position + own])))
+            position += own
+        if position != len(deletes):
+            raise InternalError(f"{len(deletes)} deletes for {position} places in a scan")
+        return states
+
+    # --- which schema ---
+
+    def _at(self, java: JavaTable, history: Mapping[int, Snapshot], until: int | None) -> tuple[JavaTable, int | None]:
+        """The table as of a snapshot: rows are read with the schema that it had then."""
+        current = java.currentSnapshot()
+        head = None if current is None else int(current.snapshotId())
+        if until is None or until == head:
+            return java, head
+        schema = history[until].schema_id
+        metadata = java.operations().current()
+        if schema is None or schema == int(metadata.currentSchemaId()):
+            return java, until
+        core = jvm(self._spark).org.apache.iceberg
+        then = core.TableMetadata.buildFrom(metadata).setCurrentSchema(schema).discardChanges().build()
+        return core.BaseTable(core.StaticTableOperations(then, java.io()), java.name()), until
+
+    def _schema_broken(
+        self, java: JavaTable, since: Pin | None, after: Mapping[str, Column], needed: Sequence[str] | None
+    ) -> Broken | None:
+        if since is None:
+            return changed_column({}, after, needed)
+        if since.schema_id == int(java.schema().schemaId()):
+            return changed_column(after, after, needed)
+        schema = java.schemas().get(since.schema_id)
+        if schema is None:
+            return Broken(f"schema {since.schema_id} of '{since.table}' has expired")
+        return changed_column(_columns(schema, self._spark), after, needed)
+
+    # --- rows ---
+
+    def _deleted_rows(self, table: JavaTable, files: Touched, names: Sequence[str]) -> list[DataFrame]:
+        """Rows of files that both versions have: deleted after and not before, and where that can be the reverse."""
+        gone = self._addressed(table, files.after, names)
+        if files.before is None:
+            return [_weighted(gone, names, -1)]
+        addresses = self._addressed(table, files.before, ())
+        if files.before_rows <= _BROADCAST_ROWS:
+            addresses = F.broadcast(addresses)
+        parts = [_weighted(gone.join(addresses, list(_ADDRESS), "left_anti"), names, -1)]
+        if files.revives:
+            back = self._addressed(table, files.before, names)
+            again = back.join(self._addressed(table, files.after, ()), list(_ADDRESS), "left_anti")
+            parts.append(_weighted(again, names, 1))
+        return parts
+
+    def _addressed(self, table: JavaTable, tasks: Java, names: Sequence[str]) -> DataFrame:
+        """The rows that the tasks' deletes delete, with their addresses."""
+        staged = self._read(table, tasks, metadata=True)
+        wanted = [*(quote(name) for name in names), *_ADDRESS]
+        return staged.select(*wanted, _DELETED).where(_DELETED).select(*wanted)
+
+    def _read(self, table: JavaTable, tasks: Java, *, metadata: bool = False) -> DataFrame:
+        """Exactly these files, less their deletes; with `metadata`, deleted rows are there and marked."""
+        key = f"trickle-{uuid.uuid4()}"
+        jvm(self._spark).org.apache.iceberg.spark.ScanTaskSetManager.get().stageTasks(table, key, tasks)
+        self._table_cache().add(key, table)
+        self._staged.append((table, key))
+        frame = self._spark.table(f"{_STAGED_CATALOG}.{quote(key)}")
+        return self._with_metadata(frame) if metadata else frame
+
+    def _with_metadata(self, frame: DataFrame) -> DataFrame:
+        """Offer `_file`, `_pos` and `_deleted` as columns.
+
+        The reader has them, but on format 3 Spark hides all metadata columns of a staged table, because one of them
+        (`_row_id`) is also among its data columns there.
+        """
+        java = jvm(self._spark)
+        relation = frame._jdf.queryExecution().analyzed()  # type: ignore[attr-defined]
+        while relation.nodeName() == "SubqueryAlias":
+            relation = relation.child()
+        offered = self._spark.sql(f"SELECT '' AS _file, 0L AS _pos, false AS {_DELETED}")
+        columns = offered._jdf.queryExecution().analyzed().output()  # type: ignore[attr-defined]
+        wider = java.org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation(
+            relation.table(),
+            relation.output().concat(columns).toList(),
+            relation.catalog(),
+            relation.identifier(),
+            relation.options(),
+            relation.timeTravelSpec(),
+        )
+        session = self._spark._jsparkSession  # type: ignore[attr-defined]
+        return DataFrame(java.org.apache.spark.sql.classic.Dataset.ofRows(session, wider), self._spark)
+
+    def _table_cache(self) -> Java:
+        if self._cache is None:
+            self._spark.conf.set(
+                f"spark.sql.catalog.{_STAGED_CATALOG}", "org.apache.iceberg.spark.SparkRewriteTableCatalog"
+            )
+            gateway = self._spark.sparkContext._gateway  # type: ignore[attr-defined]
+            java = jvm(self._spark)
+            # `get` is also the name of a lookup by key, and the gateway takes that one.
+            singleton = java_class(self._spark, "org.apache.iceberg.spark.SparkTableCache").getMethod(
+                "get", gateway.new_array(java.java.lang.Class, 0)
+            )
+            self._cache = singleton.invoke(None, gateway.new_array(java.java.lang.Object, 0))
+        return self._cache
+
+
+def _columns(schema: Java, spark: SparkSession) -> dict[str, Column]:
+    return read_columns(json.loads(jvm(spark).org.apache.iceberg.SchemaParser.toJson(schema)))
+
+
+def _weighted(frame: DataFrame, names: Sequence[str], weight: int) -> DataFrame:
+    return frame.select(*(quote(name) for name in names), F.lit(weight).cast("bigint").alias(WEIGHT))

@@ -1,0 +1,169 @@
+"""Iceberg's Java API, reached through the driver's gateway: loading a table, naming a version, asking about snapshots.
+
+What is read of many Java objects is read of all of them in one call (`Bulk`): a call costs some 50 µs, and a table may
+have thousands of files. What changed between versions is in `changes`; views are in `views`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from py4j.protocol import Py4JJavaError
+
+from spark_trickle.errors import InternalError, NotFoundError
+from spark_trickle.model.frontier import Pin
+from spark_trickle.names import TableName
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from pyspark.sql import SparkSession
+
+Java: TypeAlias = Any
+"""An object that lives in the driver's JVM."""
+
+JavaTable: TypeAlias = Java
+"""An `org.apache.iceberg.Table`."""
+
+_GUAVA = "org.apache.iceberg.relocated.com.google.common"
+_SEPARATOR = "\x00"  # the one character that no path can have
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One snapshot of a table's history, as far as it decides what has to be compared."""
+
+    id: int
+    parent: int | None
+    operation: str
+    schema_id: int | None
+    """None: written before snapshots recorded their schema."""
+
+
+def jvm(spark: SparkSession) -> Java:
+    """The gateway's view of the JVM."""
+    return spark._jvm  # type: ignore[attr-defined]
+
+
+def java_class(spark: SparkSession, name: str) -> Java:
+    """A class object. Jars that Spark was told to add are known to the context class loader only."""
+    return jvm(spark).java.lang.Thread.currentThread().getContextClassLoader().loadClass(name)
+
+
+def load(spark: SparkSession, name: TableName) -> JavaTable:
+    """The table as it is now in this session's catalog."""
+    try:
+        return jvm(spark).org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, name.sql)  # type: ignore[attr-defined]
+    except Py4JJavaError as err:
+        missing = ("NoSuchTableException", "NoSuchNamespaceException", "NoSuchDatabaseException")
+        if err.java_exception.getClass().getSimpleName() in missing:
+            raise NotFoundError("table", name) from err
+        raise
+
+
+def pin(table: JavaTable, name: TableName) -> Pin:
+    """The version that `table` was loaded at."""
+    metadata = table.operations().current()
+    current = metadata.currentSnapshot()
+    return Pin(
+        name,
+        str(metadata.uuid()),
+        None if current is None else int(current.snapshotId()),
+        int(metadata.currentSchemaId()),
+        str(metadata.metadataFileLocation()),
+    )
+
+
+def snapshot_summary(table: JavaTable, snapshot_id: int) -> dict[str, str]:
+    """What the writer of a snapshot said about it. Empty when the snapshot is gone."""
+    snapshot = table.snapshot(snapshot_id)
+    return {} if snapshot is None else {str(key): str(value) for key, value in snapshot.summary().items()}
+
+
+def total_records(table: JavaTable, snapshot_id: int) -> int | None:
+    """Rows of a snapshot, or more where equality deletes apply to it; None when its writer did not say."""
+    summary = snapshot_summary(table, snapshot_id)
+    if "total-records" not in summary:
+        return None
+    return int(summary["total-records"]) - int(summary.get("total-position-deletes", 0))
+
+
+def ancestors(table: JavaTable, snapshot_id: int) -> list[tuple[int, str]]:
+    """A snapshot and those it was made from, newest first, as far as they are kept: id and operation."""
+    known = {int(s.snapshotId()): s for s in table.snapshots()}
+    found: list[tuple[int, str]] = []
+    at: int | None = snapshot_id
+    while at is not None and at in known:
+        found.append((at, str(known[at].operation())))
+        parent = known[at].parentId()
+        at = None if parent is None else int(parent)
+    return found
+
+
+class Bulk:
+    """Reads properties of many Java objects at once, by getters composed into Java functions."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._functions: dict[str, Java] = {}
+
+    def list(self, items: Java) -> Java:
+        """A Java list of what an iterable holds."""
+        return self._lists.newArrayList(items)
+
+    def pick(self, items: Java, indices: Iterable[int]) -> Java:
+        """A Java list of some of the items."""
+        picked = jvm(self._spark).java.util.ArrayList()
+        for index in indices:
+            picked.add(items.get(index))
+        return picked
+
+    def map(self, items: Java, *getters: str) -> Java:
+        """The items with each getter applied in turn. A getter is written `Interface.method`, of `org.apache.iceberg`."""
+        for getter in getters:
+            items = self._lists.transform(items, self._function(getter))
+        return items
+
+    def flatten(self, lists: Java) -> Java:
+        """The items of a list of lists, as one list."""
+        return self.list(self._guava.collect.Iterables.concat(lists))
+
+    def read(self, items: Java, *getters: str) -> list[str]:
+        """A property of each item as text; null is the empty string."""
+        count = int(items.size())
+        if count == 0:
+            return []
+        joiner = self._guava.base.Joiner.on(_SEPARATOR).useForNull("")
+        values = str(joiner.join(self.map(items, *getters))).split(_SEPARATOR)
+        if len(values) != count:
+            raise InternalError(f"read {len(values)} values of {count} objects", facts={"getters": getters})
+        return values
+
+    def snapshots(self, table: JavaTable) -> Mapping[int, Snapshot]:
+        """Every snapshot that the table still has."""
+        kept = self.list(table.snapshots())
+        columns = (self.read(kept, f"Snapshot.{name}") for name in ("snapshotId", "parentId", "operation", "schemaId"))
+        return {
+            int(id_): Snapshot(int(id_), int(parent) if parent else None, operation, int(schema) if schema else None)
+            for id_, parent, operation, schema in zip(*columns, strict=True)
+        }
+
+    @property
+    def _guava(self) -> Java:
+        return jvm(self._spark).org.apache.iceberg.relocated.com.google.common
+
+    @property
+    def _lists(self) -> Java:
+        return self._guava.collect.Lists
+
+    def _function(self, getter: str) -> Java:
+        if getter not in self._functions:
+            interface, _, method = getter.partition(".")
+            java = jvm(self._spark)
+            no_arguments = self._spark.sparkContext._gateway.new_array(java.java.lang.Class, 0)  # type: ignore[attr-defined]
+            found = java_class(self._spark, f"org.apache.iceberg.{interface}").getMethod(method, no_arguments)
+            handle = java.java.lang.invoke.MethodHandles.publicLookup().unreflect(found)
+            function = java_class(self._spark, f"{_GUAVA}.base.Function")
+            self._functions[getter] = java.java.lang.invoke.MethodHandleProxies.asInterfaceInstance(function, handle)
+        return self._functions[getter]

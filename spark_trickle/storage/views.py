@@ -1,0 +1,50 @@
+"""Views of the lake: their text, and which version of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from spark_trickle.errors import UserError
+from spark_trickle.model.frontier import Pin
+from spark_trickle.names import DEFAULT_NAMESPACE, LAKE, TableName
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class ViewText:
+    """What a view says, and the namespace its unqualified names are looked up in."""
+
+    text: str
+    default_namespace: str
+
+
+def load_view(spark: SparkSession, name: TableName) -> ViewText:
+    """The Spark text of a view."""
+    view = _load(spark, name)
+    representation = view.sqlFor("spark")
+    if representation is None:
+        raise UserError(f"view '{name}' has no text for Spark", hint="Create it again from Spark")
+    namespace = view.currentVersion().defaultNamespace()
+    levels = list(namespace.levels()) if namespace is not None else []
+    return ViewText(representation.sql(), ".".join(levels) or DEFAULT_NAMESPACE)
+
+
+def view_pin(spark: SparkSession, name: TableName, location: str) -> Pin:
+    """The version of a view: another version id is another definition."""
+    view = _load(spark, name)
+    return Pin(name, str(view.uuid()), None, int(view.currentVersion().versionId()), location)
+
+
+def _load(spark: SparkSession, name: TableName) -> Any:
+    jvm: Any = spark._jvm  # type: ignore[attr-defined]
+    gateway: Any = spark.sparkContext._gateway  # type: ignore[attr-defined]
+    catalog = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergCatalog(spark._jsparkSession, LAKE)  # type: ignore[attr-defined]
+    levels = name.namespace.split(".")
+    array = gateway.new_array(jvm.java.lang.String, len(levels))
+    for index, level in enumerate(levels):
+        array[index] = level
+    namespace = jvm.org.apache.iceberg.catalog.Namespace.of(array)
+    return catalog.loadView(jvm.org.apache.iceberg.catalog.TableIdentifier.of(namespace, name.name))

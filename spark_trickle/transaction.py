@@ -1,0 +1,143 @@
+"""Transactions of users: writes to several tables that appear together, with the IMMEDIATE stream tables that follow them.
+
+Everything that is written through the transaction goes to a workspace of its own; leaving the block publishes all of it
+in one commit, an exception nothing. See `spark/workspace.py` for why no write can escape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from pyspark.sql import DataFrame as PySparkFrame
+
+from spark_trickle.errors import UserError
+from spark_trickle.events import Observer, RefreshFinished, Step, StepReached
+from spark_trickle.model.publication import Cut, Publication
+from spark_trickle.model.refresh import RefreshOutcome
+from spark_trickle.names import INTERNAL_NAMESPACE, TableName
+from spark_trickle.refresh.run import Refresher, swaps_of
+from spark_trickle.spark.bench import SparkLake
+from spark_trickle.spark.failures import spark_errors
+from spark_trickle.spark.workspace import Workspace
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_MODES = ("append", "overwrite")
+
+
+class Transaction:
+    """One transaction. Use it as a context manager, in one thread."""
+
+    def __init__(
+        self, open_workspace: Callable[[], Workspace], lake: SparkLake, refresher: Refresher, notify: Observer
+    ) -> None:
+        self._open = open_workspace
+        self._lake = lake
+        self._refresher = refresher
+        self._notify = notify
+        self._workspace: Workspace | None = None
+        self._cut = Cut("", {}, {}, ())
+        self.outcomes: tuple[RefreshOutcome, ...] = ()
+        """What the IMMEDIATE refreshes did, after the commit."""
+
+    def __enter__(self) -> Self:
+        self._workspace = self._open()
+        self._cut = self._refresher.catalog.cut()
+        self._workspace.pin(self._cut.pointers.values(), self._cut.namespaces)
+        self._notify(StepReached(Step.PINNED))
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, err: BaseException | None, trace: TracebackType | None) -> None:
+        workspace = self._here
+        try:
+            if kind is None:
+                self._commit(workspace)
+        finally:
+            self._workspace = None
+            workspace.close()
+
+    @property
+    def spark(self) -> SparkSession:
+        """A SparkSession of the transaction's own: all that it writes belongs to the transaction."""
+        return self._here.session
+
+    def sql(self, text: str) -> DataFrame:
+        """Run Spark SQL inside the transaction; it sees the transaction's own writes."""
+        _refuse_deleting_files(text)
+        with spark_errors("running a statement of the transaction"):
+            return self._here.session.sql(text)
+
+    def table(self, name: str) -> DataFrame:
+        return self._here.session.table(TableName.parse(name).sql)
+
+    def write(self, df: DataFrame, table: str, mode: str = "append") -> None:
+        """Write a frame of any session into a table, inside the transaction."""
+        if mode not in _MODES:
+            raise UserError(f"mode cannot be {mode!r}", hint=f"Choose one of {', '.join(_MODES)}")
+        target = TableName.parse(table)
+        session = self._here.session
+        with spark_errors(f"writing to '{target}'"):
+            # The frame may come from another session, and a write goes where the frame's session points: its plan is
+            # taken over, or the rows would land outside the transaction.
+            frame = _in_session(df, session)
+            if target not in self._here.heads():
+                frame.writeTo(target.sql).using("iceberg").create()
+            elif mode == "append":
+                frame.writeTo(target.sql).append()
+            else:
+                from pyspark.sql import functions as f
+
+                frame.writeTo(target.sql).overwrite(f.lit(True))
+
+    @property
+    def _here(self) -> Workspace:
+        if self._workspace is None:
+            raise UserError("the transaction is not open", hint="Use it inside `with engine.transaction() as tx:`")
+        return self._workspace
+
+    def _commit(self, workspace: Workspace) -> None:
+        written = list(workspace.staged())
+        if not written and not workspace.new_namespaces():
+            return
+        for table in written:
+            if table in self._cut.tables or table.namespace == INTERNAL_NAMESPACE:
+                raise UserError(
+                    f"'{table}' is a stream table: only its query writes to it; nothing was published",
+                    hint="Write to its sources",
+                )
+        with self._lake.at(workspace) as bench:
+            followers = self._refresher.followers(self._cut, written)
+            results = self._refresher.members(bench, followers, self._refresher.request(self._cut, "TRANSACTION"))
+            self._notify(StepReached(Step.ALL_STAGED))
+            self._refresher.catalog.publish(
+                Publication(
+                    swaps=swaps_of(bench),
+                    namespaces=tuple(workspace.new_namespaces()),
+                    updated=tuple(result.table for result in results),
+                    history=tuple(result.history for result in results),
+                )
+            )
+        self._notify(StepReached(Step.PUBLISHED))
+        self.outcomes = tuple(result.outcome for result in results)
+        for outcome in self.outcomes:
+            self._notify(RefreshFinished(outcome))
+
+
+def _in_session(frame: DataFrame, session: SparkSession) -> DataFrame:
+    """The same frame, belonging to another session."""
+    java: Any = frame._jdf
+    plan = java.queryExecution().analyzed()
+    dataset = session._jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, plan)  # type: ignore[attr-defined]
+    return PySparkFrame(dataset, session)
+
+
+def _refuse_deleting_files(text: str) -> None:
+    """Statements that delete files at once could not be taken back."""
+    words = text.lower().replace(";", " ").split()
+    if words[:2] == ["drop", "table"] and words[-1] == "purge":
+        raise UserError("DROP TABLE … PURGE deletes files at once and cannot be part of a transaction")
+    if words[:1] == ["call"]:
+        raise UserError("CALL runs maintenance that deletes files at once and cannot be part of a transaction")

@@ -1,0 +1,305 @@
+"""What readers see: status, explanation, the answer to `why`, dependency trees and graphs, and any value as JSON.
+
+Values and pure functions from model values; one value serves the command line, SQL and the web. Nothing is fetched here
+and nothing knows a terminal: tables and colours are the command line's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from enum import Enum, StrEnum
+from textwrap import indent
+
+from spark_trickle.errors import UserError
+from spark_trickle.model.frontier import Frontier
+from spark_trickle.model.stream_table import RefreshMode, Status, StreamTable
+from spark_trickle.names import TableName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamTableStatus:
+    """One stream table, as `status` lists it."""
+
+    name: str
+    status: Status
+    status_reason: str | None
+    refresh_mode: RefreshMode
+    effective_mode: RefreshMode
+    schedule: str
+    populated: bool
+    last_refresh_at: datetime | None
+    data_timestamp: datetime | None
+    staleness_seconds: float | None
+    """Since the last refresh; None before the first."""
+    consecutive_errors: int
+    sources: tuple[str, ...]
+    frontier: Frontier
+    epoch: int
+    rows: int | None = None
+
+
+def status_of(table: StreamTable, now: datetime, rows: int | None = None) -> StreamTableStatus:
+    """What `status` tells of a stream table at a moment."""
+    refreshed = table.last_refresh_at
+    return StreamTableStatus(
+        name=str(table.name),
+        status=table.status,
+        status_reason=table.status_reason,
+        refresh_mode=table.options.refresh_mode,
+        effective_mode=table.effective_mode,
+        schedule=table.options.schedule,
+        populated=table.populated,
+        last_refresh_at=refreshed,
+        data_timestamp=table.data_timestamp,
+        staleness_seconds=None if refreshed is None else max(0.0, (now - refreshed).total_seconds()),
+        consecutive_errors=table.consecutive_errors,
+        sources=tuple(str(source.table) for source in table.sources),
+        frontier=table.frontier,
+        epoch=table.epoch,
+        rows=rows,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """How a stream table (or a query, before it is one) is kept."""
+
+    name: str | None
+    query: str
+    mode: RefreshMode
+    reason: str | None
+    """Why the mode is FULL, when it is."""
+    sources: tuple[str, ...] = ()
+    frontier: Frontier = field(default_factory=Frontier)
+    diamond_group: tuple[str, ...] = ()
+    """Members that are refreshed and published together with it."""
+    tree: str = ""
+    """The operators, indented."""
+    delta_sql: str = ""
+    internal_tables: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
+    suggestion: str | None = None
+    """A rewrite that could be kept incrementally, where this one cannot."""
+
+    def __str__(self) -> str:
+        subject = f"stream table '{self.name}'" if self.name else "this query"
+        how = "kept incrementally" if self.mode is not RefreshMode.FULL else "recomputed whole at each refresh"
+        lines = [f"{subject} is {how} ({self.mode}){f': {self.reason}' if self.reason else ''}"]
+        lines += [f"suggestion: {self.suggestion}"] if self.suggestion else []
+        lines += [f"reads: {', '.join(self.sources)}"] if self.sources else []
+        lines += [f"frontier: {self.frontier}"] if self.frontier.pins else []
+        lines += [f"diamond group: {', '.join(self.diamond_group)} (published together)"] if self.diamond_group else []
+        lines += [f"state tables: {', '.join(self.internal_tables)}"] if self.internal_tables else []
+        lines += [f"notice: {notice}" for notice in self.notices]
+        for title, text in (("query", self.query), ("plan", self.tree), ("delta", self.delta_sql)):
+            lines += ["", f"{title}:", indent(text.strip("\n"), "  ")] if text.strip() else []
+        return "\n".join(lines)
+
+
+def explanation_of(table: StreamTable, *, diamond_group: Iterable[TableName] = ()) -> Explanation:
+    """What `explain` tells of a stream table; operator tree and delta SQL were rendered when its plan was made."""
+    return Explanation(
+        name=str(table.name),
+        query=table.query,
+        mode=table.effective_mode,
+        reason=table.mode_reason,
+        sources=tuple(str(source.table) for source in table.sources),
+        frontier=table.frontier,
+        diamond_group=tuple(str(member) for member in diamond_group),
+        tree=table.explanation,
+        internal_tables=tuple(str(name) for name in table.internal_tables),
+        notices=table.notices,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One thing that keeps a stream table from being refreshed."""
+
+    text: str
+    next_step: str
+    table: str
+    """Where it lies: the stream table itself or something above it."""
+
+
+@dataclass(frozen=True, slots=True)
+class WhyAnswer:
+    """Every reason why a stream table is not refreshing."""
+
+    name: str
+    refreshing: bool
+    reasons: tuple[Reason, ...] = ()
+
+    def __str__(self) -> str:
+        if self.refreshing:
+            return f"'{self.name}' is refreshing: nothing stands in its way."
+        lines = [f"'{self.name}' is not refreshing:"]
+        for number, reason in enumerate(self.reasons, start=1):
+            lines += [f"  {number}. {reason.text}", f"     to do: {reason.next_step}"]
+        return "\n".join(lines)
+
+
+def why_of(
+    table: StreamTable, ancestors: Iterable[StreamTable] = (), *, missing: Iterable[TableName] = ()
+) -> WhyAnswer:
+    """Reasons of the stream table itself, then of those it reads, nearest first; `missing`: sources that are gone."""
+    reasons = _own_reasons(table)
+    for ancestor in ancestors:
+        reasons += [
+            Reason(f"it reads '{ancestor.name}', and {reason.text}", reason.next_step, reason.table)
+            for reason in _own_reasons(ancestor)
+        ]
+    for source in missing:
+        text = f"its source '{source}' does not exist"
+        reasons.append(Reason(text, f"create '{source}' again, or drop the stream table", str(source)))
+    return WhyAnswer(str(table.name), not reasons, tuple(reasons))
+
+
+def _own_reasons(table: StreamTable) -> list[Reason]:
+    name = str(table.name)
+    because = f": {table.status_reason}" if table.status_reason else ""
+    resume = f"resume_stream_table('{name}')"
+    match table.status:
+        case Status.SUSPENDED:
+            return [Reason(f"'{name}' is suspended{because}", resume, name)]
+        case Status.ERROR:
+            times = f" after {table.consecutive_errors} failed refreshes" if table.consecutive_errors > 1 else ""
+            return [Reason(f"'{name}' is in error{times}{because}", f"mend the cause, then {resume}", name)]
+        case Status.INITIALIZING:
+            text = f"'{name}' was created and holds nothing yet{because}"
+            return [Reason(text, f"refresh_stream_table('{name}')", name)]
+        case Status.ACTIVE:
+            if not table.consecutive_errors:
+                return []
+            text = f"the last {table.consecutive_errors} refreshes of '{name}' failed{because}"
+            return [Reason(text, f"history('{name}') shows the errors; the next refresh tries again", name)]
+
+
+class GraphFormat(StrEnum):
+    TEXT = "text"
+    MERMAID = "mermaid"
+    DOT = "dot"
+
+
+@dataclass(frozen=True, slots=True)
+class GraphNode:
+    """A table in the dependency graph."""
+
+    name: str
+    kind: str
+    """TABLE, STREAM_TABLE or VIEW."""
+    sources: tuple[str, ...] = ()
+
+
+def nodes_of(tables: Iterable[StreamTable]) -> tuple[GraphNode, ...]:
+    """The graph of some stream tables and of all they read, sorted by name."""
+    nodes: dict[str, GraphNode] = {}
+    for table in tables:
+        name = str(table.name)
+        nodes[name] = GraphNode(name, "STREAM_TABLE", tuple(str(source.table) for source in table.sources))
+        for source in table.sources:
+            nodes.setdefault(str(source.table), GraphNode(str(source.table), source.kind))
+    return tuple(sorted(nodes.values(), key=lambda node: node.name))
+
+
+def dependency_tree(nodes: Sequence[GraphNode], name: str | None = None) -> str:
+    """What a table reads, as an indented tree; without a name, one tree for each table that nobody reads.
+
+    A part that was drawn already is not drawn again, so the text is as long as the graph has edges.
+    """
+    known = {node.name: node for node in nodes}
+    if name is not None:
+        roots = [name]
+    else:
+        read = {source for node in nodes for source in node.sources if source != node.name}
+        # In a graph that is one big cycle everybody is read by somebody: draw it from its first name.
+        roots = [node.name for node in nodes if node.name not in read] or [node.name for node in nodes[:1]]
+    lines: list[str] = []
+    drawn: set[str] = set()
+    # Depth first without recursion: a chain of stream tables may be longer than Python's stack.
+    pending = [(root, "", "") for root in reversed(roots)]
+    while pending:
+        current, lead, below = pending.pop()
+        node = known.get(current, GraphNode(current, "TABLE"))
+        mark = "" if node.kind == "STREAM_TABLE" else f" ({node.kind.lower()})"
+        again = bool(node.sources) and current in drawn
+        lines.append(f"{lead}{current}{mark}{' (drawn above)' if again else ''}")
+        if again:
+            continue
+        drawn.add(current)
+        last = len(node.sources) - 1
+        children = [
+            (source, f"{below}{'└─ ' if i == last else '├─ '}", f"{below}{'   ' if i == last else '│  '}")
+            for i, source in enumerate(node.sources)
+        ]
+        pending.extend(reversed(children))
+    return "\n".join(lines)
+
+
+def graph(nodes: Sequence[GraphNode], format: str = GraphFormat.TEXT) -> str:
+    """The whole graph as text, a Mermaid flowchart or Graphviz."""
+    if format not in set(GraphFormat):
+        raise UserError(f"'{format}' is not a graph format", hint=f"Choose one of: {', '.join(GraphFormat)}")
+    match GraphFormat(format):
+        case GraphFormat.TEXT:
+            return dependency_tree(nodes)
+        case GraphFormat.MERMAID:
+            return _mermaid(nodes)
+        case GraphFormat.DOT:
+            return _dot(nodes)
+
+
+def _mermaid(nodes: Sequence[GraphNode]) -> str:
+    ids = {node.name: f"n{i}" for i, node in enumerate(nodes)}
+    lines = ["flowchart TD"]
+    for node in nodes:
+        label = node.name.replace('"', "#quot;")
+        lines.append(
+            f'  {ids[node.name]}["{label}"]' if node.kind == "STREAM_TABLE" else f'  {ids[node.name]}[("{label}")]'
+        )
+    lines += [f"  {ids[source]} --> {ids[node.name]}" for node in nodes for source in node.sources]
+    return "\n".join(lines)
+
+
+def _dot(nodes: Sequence[GraphNode]) -> str:
+    def quoted(name: str) -> str:
+        return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+    lines = ["digraph stream_tables {", "  rankdir=TB;"]
+    for node in nodes:
+        lines.append(f"  {quoted(node.name)} [shape={'box' if node.kind == 'STREAM_TABLE' else 'cylinder'}];")
+    lines += [f"  {quoted(source)} -> {quoted(node.name)};" for node in nodes for source in node.sources]
+    return "\n".join([*lines, "}"])
+
+
+def as_json(value: object) -> object:
+    """Any value of ours as what `json.dumps` takes: dicts, lists, text, numbers, booleans, None.
+
+    >>> as_json(Reason("late", "wait", "t"))
+    {'text': 'late', 'next_step': 'wait', 'table': 't'}
+    """
+    match value:
+        case None | bool() | int() | float():
+            return value
+        case Enum():
+            return as_json(value.value)
+        case str() | TableName() | Decimal():
+            # Decimals as text: a JSON number would be read as binary floating point.
+            return str(value)
+        case datetime() | date():
+            return value.isoformat()
+        case timedelta():
+            return value.total_seconds()
+        case bytes() | bytearray():
+            return value.hex()
+        case Mapping():
+            return {str(key): as_json(item) for key, item in value.items()}
+        case list() | tuple() | set() | frozenset():
+            return [as_json(item) for item in value]
+        case _ if is_dataclass(value):
+            return {f.name: as_json(getattr(value, f.name)) for f in fields(value)}
+        case _:
+            return str(value)

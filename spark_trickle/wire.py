@@ -1,0 +1,124 @@
+"""Settings become a working system here: the one module that names the adapters together.
+
+Nothing that needs a JVM, or is slow to import, is touched before it is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spark_trickle.catalog.catalog import Catalog
+from spark_trickle.clock import Clock, SystemClock
+from spark_trickle.config import Settings
+from spark_trickle.errors import ConfigError
+from spark_trickle.events import Event, Observer
+from spark_trickle.model.publication import Cut
+from spark_trickle.names import TableName
+from spark_trickle.ports import Workbench
+from spark_trickle.refresh.definitions import Definitions
+from spark_trickle.refresh.run import Refresher
+from spark_trickle.spark.sessions import LakeAddress, Sessions
+from spark_trickle.spark.workspace import Workspaces
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from spark_trickle.spark.bench import SparkLake
+
+
+class LazyLake:
+    """The Lake port; loads Spark's part of the program when the first workbench is wanted."""
+
+    def __init__(self, make: Callable[[], SparkLake]) -> None:
+        self._make = make
+        self._real: SparkLake | None = None
+
+    @property
+    def real(self) -> SparkLake:
+        if self._real is None:
+            self._real = self._make()
+        return self._real
+
+    def workbench(self, cut: Cut, tables: Iterable[TableName] | None = None) -> AbstractContextManager[Workbench]:
+        return self.real.workbench(cut, tables)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The assembled system."""
+
+    settings: Settings
+    catalog: Catalog
+    clock: Clock
+    sessions: Sessions
+    workspaces: Workspaces
+    lake: LazyLake
+    refresher: Refresher
+    definitions: Definitions
+    notify: Observer
+
+    def close(self) -> None:
+        self.workspaces.close()
+        self.sessions.stop()
+        self.catalog.close()
+
+
+def assemble(settings: Settings, spark: SparkSession | None, observers: Iterable[Observer]) -> Parts:
+    """Put the parts together; starts nothing but the database."""
+    watching = tuple(observers)
+
+    def notify(event: Event) -> None:
+        for observer in watching:
+            observer(event)
+
+    warehouse = _warehouse(settings.warehouse)
+    catalog = Catalog.open(
+        settings.catalog,
+        busy_timeout_seconds=settings.busy_timeout_seconds,
+        max_consecutive_errors=settings.max_consecutive_errors,
+        notify=notify,
+    )
+    address = LakeAddress(
+        catalog.database.jdbc_url(), tuple(sorted(catalog.database.jdbc_properties().items())), warehouse
+    )
+    sessions = Sessions(
+        address,
+        given=spark,
+        master=settings.spark_master,
+        driver_memory=settings.spark_driver_memory,
+        extra=settings.spark_conf,
+    )
+    workspaces = Workspaces(sessions, warehouse)
+
+    def make_lake() -> SparkLake:
+        from spark_trickle.spark.bench import SparkLake
+
+        return SparkLake(workspaces, settings.small_change_rows)
+
+    lake, clock = LazyLake(make_lake), SystemClock()
+    refresher = Refresher(
+        catalog=catalog,
+        lake=lake,
+        clock=clock,
+        notify=notify,
+        max_change_ratio=settings.differential_max_change_ratio,
+        attempts=settings.max_refresh_attempts,
+    )
+    definitions = Definitions(catalog=catalog, lake=lake, clock=clock, refresher=refresher, notify=notify)
+    return Parts(settings, catalog, clock, sessions, workspaces, lake, refresher, definitions, notify)
+
+
+def _warehouse(text: str) -> str:
+    """Spark and Iceberg want a whole address: folders become absolute."""
+    if "://" in text:
+        return text
+    folder = Path(text).expanduser().absolute()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as err:
+        raise ConfigError(f"warehouse '{text}' cannot be made: {err.strerror}", hint="Name a folder you can write to") from err
+    return str(folder)
