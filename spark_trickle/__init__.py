@@ -1,10 +1,10 @@
 """Stream tables for Apache Iceberg on Spark: a SQL query and a freshness, kept incrementally and consistently.
 
-    import spark_trickle as trickle
+import spark_trickle as trickle
 
-    engine = trickle.connect("warehouse")
-    engine.sql("CREATE TABLE orders (region STRING, amount DECIMAL(12,2))")
-    engine.create_stream_table("totals", "SELECT region, SUM(amount) AS total FROM orders GROUP BY region")
+engine = trickle.connect("warehouse")
+engine.sql("CREATE TABLE orders (region STRING, amount DECIMAL(12,2))")
+engine.create_stream_table("totals", "SELECT region, SUM(amount) AS total FROM orders GROUP BY region")
 """
 
 from __future__ import annotations

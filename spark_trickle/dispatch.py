@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, assert_never
 
 from spark_trickle.errors import NotFoundError, UserError
 from spark_trickle.sql.statements import (
@@ -30,21 +30,22 @@ class Dispatcher:
         match statement:
             case CreateStreamTable():
                 return self._create(statement)
-            case AlterStreamTable(name, options, query):
-                changes = dict(options) if query is None else {**options, "query": query}
-                return self.calls["alter_stream_table"](name, **changes)
-            case RefreshStreamTable(names):
-                if len(names) == 1:
-                    return self.calls["refresh_stream_table"](names[0])
-                return self.calls["refresh_stream_tables"](list(names))
+            case AlterStreamTable():
+                changes = {**statement.options, **({} if statement.query is None else {"query": statement.query})}
+                return self.calls["alter_stream_table"](statement.name, **changes)
+            case RefreshStreamTable():
+                if len(statement.names) == 1:
+                    return self.calls["refresh_stream_table"](statement.names[0])
+                return self.calls["refresh_stream_tables"](list(statement.names))
             case DropStreamTable():
                 return self._drop(statement)
-            case ExplainStreamTable(name):
-                return str(self.calls["explain"](name))
+            case ExplainStreamTable():
+                return str(self.calls["explain"](statement.name))
             case ShowStreamTables():
                 return self.calls["status"]()
             case Call():
                 return self._call(statement)
+        assert_never(statement)
 
     def _create(self, statement: CreateStreamTable) -> object:
         name = "create_stream_table"

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Self
 from spark_trickle import views
 from spark_trickle.config import Settings
 from spark_trickle.dispatch import Dispatcher
-from spark_trickle.errors import NotFoundError, UserError
-from spark_trickle.events import Observer
+from spark_trickle.errors import NotFoundError, TransientError, UserError
+from spark_trickle.events import Noticed, Observer
 from spark_trickle.logs import log_event
 from spark_trickle.model.refresh import HistoryRow, RefreshOutcome, Verification
 from spark_trickle.model.stream_table import Options, RefreshMode, StreamTable
@@ -64,7 +64,9 @@ class Engine:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, err: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, err: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def close(self) -> None:
@@ -137,7 +139,16 @@ class Engine:
 
     def drop_stream_table(self, name: str, cascade: bool = False) -> tuple[str, ...]:
         """Drop it with its internal state, and with `cascade` those that read it; returns the names."""
+        from spark_trickle.spark.purge import purge
+
+        heads = self._parts.catalog.pointers()
         gone = self._parts.definitions.drop(TableName.parse(name), cascade=bool(cascade))
+        for table in (each for dropped in gone for each in dropped.tables if each in heads):
+            try:
+                purge(self.spark, heads[table].location)
+            except TransientError as err:
+                # It is dropped all the same: files that could not be deleted are a nuisance, not a failure.
+                self._parts.notify(Noticed(str(table), f"files of '{table}' are left: {err}"))
         return tuple(str(table.name) for table in gone)
 
     def refresh_stream_table(self, name: str, mode: str | None = None, upstream: bool = False) -> RefreshOutcome:
@@ -249,9 +260,16 @@ class Engine:
 
     def maintain(self, retain: str = "1h", compact_files: int = 20, orphan_age: str = "1d") -> MaintenanceReport:
         """Compact and expire our own tables without breaking any dependent's frontier; remove leftovers."""
-        from spark_trickle.spark.maintain import maintain
+        from spark_trickle.spark.maintain import MaintenanceOptions, maintain
 
-        return maintain(self._parts, retain=retain, compact_files=compact_files, orphan_age=orphan_age)
+        parts = self._parts
+        options = MaintenanceOptions.parse(
+            retain=retain,
+            compact_files=compact_files,
+            orphan_age=orphan_age,
+            history_days=parts.settings.history_retention_days,
+        )
+        return maintain(parts.catalog, parts.sessions.main, parts.clock.now(), options)
 
     def _options(self, **given: object) -> Options:
         """Options as passed; those left out that have a setting come from the settings."""
@@ -260,7 +278,9 @@ class Engine:
             "diamond_consistency": settings.diamond_consistency.value,
             "diamond_schedule_policy": settings.diamond_schedule_policy.value,
         }
-        return with_options(Options(), {key: defaults.get(key) if value is None else value for key, value in given.items()})
+        return with_options(
+            Options(), {key: defaults.get(key) if value is None else value for key, value in given.items()}
+        )
 
     def _one_statement(self, text: str) -> DataFrame:
         statement = parse_statement(text)

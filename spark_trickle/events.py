@@ -1,122 +1,76 @@
-"""What happened, as values, and who is told. Whoever did it builds an event and calls `notify`; nobody logs."""
+"""What happened, as values, and who is told. Whoever did it builds an event and calls its observer; nobody logs directly.
+
+Turning events into log lines is in `logs`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, fields
-from typing import Protocol
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
 
 from spark_trickle.model.refresh import RefreshOutcome
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamTableChanged:
-    """A definition was made, altered, dropped, suspended or resumed."""
+class Step(StrEnum):
+    """How far a refresh is. Tests stop it at each of these, to see that nothing half-done stays."""
 
-    name: str
-    change: str
-    """created, altered, dropped, suspended, resumed."""
+    PINNED = "pinned"
+    """The cut is read."""
+    COMPUTING = "computing"
+    """One table: its change is about to be computed."""
+    STAGED = "staged"
+    """One table: its new version is written where nobody sees it."""
+    ALL_STAGED = "all_staged"
+    """Everything that will be published is written."""
+    PUBLISHING = "publishing"
+    """The publishing transaction has done its work and is about to commit."""
+    PUBLISHED = "published"
+    """It is visible."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoticeGiven:
-    """Something the user should know about a stream table, though nothing failed."""
+@dataclass(frozen=True, slots=True)
+class StepReached:
+    """A refresh, or a user's transaction, came this far."""
 
-    name: str
-    notice: str
+    step: Step
+    table: str | None = None
+    """The stream table, for steps of one table."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class RefreshFinished:
     """A refresh ended well: it published, or found nothing to do."""
 
     outcome: RefreshOutcome
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class RefreshFailed:
     """A refresh ended badly; nothing was published."""
 
-    name: str
+    table: str
     error: str
-    message: str
-    retryable: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RefreshRetried:
-    """A refresh is tried again."""
+@dataclass(frozen=True, slots=True)
+class Retrying:
+    """What runs together starts over, from new pins."""
 
-    name: str
+    tables: tuple[str, ...]
     attempt: int
     because: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Published:
-    """Tables became visible, together."""
+@dataclass(frozen=True, slots=True)
+class Noticed:
+    """Something the user should know about a stream table, though nothing failed."""
 
-    tables: tuple[str, ...]
-    cut: str | None
-    duration_ms: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SparkStarted:
-    """A JVM was started, which takes seconds."""
-
-    duration_ms: float
+    table: str
+    notice: str
 
 
-Event = StreamTableChanged | NoticeGiven | RefreshFinished | RefreshFailed | RefreshRetried | Published | SparkStarted
+Event = StepReached | RefreshFinished | RefreshFailed | Retrying | Noticed
 
-
-class Observer(Protocol):
-    """Is told what happened. Must be quick and must not raise."""
-
-    def notify(self, event: Event) -> None: ...
-
-
-class Observers:
-    """Tells several."""
-
-    def __init__(self, observers: Iterable[Observer] = ()) -> None:
-        self._observers = tuple(observers)
-
-    def notify(self, event: Event) -> None:
-        for observer in self._observers:
-            observer.notify(event)
-
-
-class LogObserver:
-    """Writes events as structured log lines."""
-
-    def __init__(self) -> None:
-        # Imported where it is used: commands that only look things up should start at once.
-        import structlog
-
-        self._log = structlog.get_logger("spark_trickle")
-
-    def notify(self, event: Event) -> None:
-        write = self._log.warning if isinstance(event, RefreshFailed | RefreshRetried | NoticeGiven) else self._log.info
-        write(event_name(event), **event_facts(event))
-
-
-def event_name(event: Event) -> str:
-    """The event's name as logs and metrics write it.
-
-    >>> event_name(Published(tables=("a",), cut=None, duration_ms=1.0))
-    'published'
-    """
-    letters = type(event).__name__
-    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in letters).lstrip("_")
-
-
-def event_facts(event: Event) -> dict[str, object]:
-    """The event's fields; a refresh's outcome is laid out flat."""
-    value: Event | RefreshOutcome = event.outcome if isinstance(event, RefreshFinished) else event
-    facts: dict[str, object] = {}
-    for field in fields(value):
-        fact = getattr(value, field.name)
-        facts[field.name] = str(fact) if field.name == "frontier" else fact
-    return facts
+Observer = Callable[[Event], None]
+"""Is told of each event, in the thread where it happened. What it raises stops the refresh."""

@@ -32,7 +32,9 @@ class Snapshot:
         self._workspace.pin(self._cut.pointers.values(), self._cut.namespaces)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, err: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, err: BaseException | None, trace: TracebackType | None
+    ) -> None:
         workspace, self._workspace = self._workspace, None
         if workspace is not None:
             workspace.close()

@@ -1,4 +1,4 @@
-"""Transactions of users: writes to several tables that appear together, with the IMMEDIATE stream tables that follow them.
+"""Transactions of users: writes to several tables that appear together, with the IMMEDIATE tables that follow them.
 
 Everything that is written through the transaction goes to a workspace of its own; leaving the block publishes all of it
 in one commit, an exception nothing. See `spark/workspace.py` for why no write can escape.
@@ -50,7 +50,9 @@ class Transaction:
         self._notify(StepReached(Step.PINNED))
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, err: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, err: BaseException | None, trace: TracebackType | None
+    ) -> None:
         workspace = self._here
         try:
             if kind is None:
@@ -130,7 +132,8 @@ def _in_session(frame: DataFrame, session: SparkSession) -> DataFrame:
     """The same frame, belonging to another session."""
     java: Any = frame._jdf
     plan = java.queryExecution().analyzed()
-    dataset = session._jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, plan)  # type: ignore[attr-defined]
+    jvm: Any = session._jvm
+    dataset = jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, plan)
     return PySparkFrame(dataset, session)
 
 

@@ -120,5 +120,7 @@ def _warehouse(text: str) -> str:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as err:
-        raise ConfigError(f"warehouse '{text}' cannot be made: {err.strerror}", hint="Name a folder you can write to") from err
+        raise ConfigError(
+            f"warehouse '{text}' cannot be made: {err.strerror}", hint="Name a folder you can write to"
+        ) from err
     return str(folder)

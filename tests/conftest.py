@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,8 @@ LANES = {
     "spark": "starts a JVM",
     "postgres": "starts a PostgreSQL server",
 }
+WITHOUT_SPARK = {"fast", "postgres", "not spark"}
+"""Values of `-m` that leave out the JVM's lane."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -34,41 +37,45 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         lane = SLOW_FOLDERS.get(folder, "fast")
         if lane == "fast" and _is_on_postgres(item):
             lane = "postgres"
+        if item.get_closest_marker("spark"):
+            lane = "spark"
         item.add_marker(getattr(pytest.mark, lane))
 
 
 def _is_on_postgres(item: pytest.Item) -> bool:
     """A suite of `contract` runs on every database; which one is its parameter."""
     call = getattr(item, "callspec", None)
-    return "postgres_url" in getattr(item, "fixturenames", ()) or (
+    return "postgres_cluster" in getattr(item, "fixturenames", ()) or (
         call is not None and "postgresql" in call.params.values()
     )
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    if item.get_closest_marker("fast") and not _runs_slow_lanes(item.session) and "pyspark" in sys.modules:
-        pytest.fail(f"{item.nodeid} is in the fast lane and imported pyspark", pytrace=False)
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A run without the JVM's lane does not even look into its folders: looking imports pyspark."""
+    if config.getoption("markexpr") not in WITHOUT_SPARK:
+        return None
+    return (collection_path.parent == HERE and SLOW_FOLDERS.get(collection_path.name) == "spark") or None
 
 
-def _runs_slow_lanes(session: pytest.Session) -> bool:
-    return any(item.get_closest_marker("spark") for item in session.items)
+@pytest.fixture(autouse=True)
+def _no_spark_in_the_fast_lane(request: pytest.FixtureRequest) -> Iterator[None]:
+    before = "pyspark" in sys.modules
+    yield
+    if request.node.get_closest_marker("fast") and not before and "pyspark" in sys.modules:
+        pytest.fail("a test of the fast lane imported pyspark", pytrace=False)
 
 
 @pytest.fixture(scope="session")
 def postgres_cluster() -> Iterator[postgres.Cluster]:
     """One server for the whole run. Missing: an error under CI=true, a skip that is shown elsewhere."""
-    try:
-        server = postgres.running()
-        cluster = server.__enter__()
-    except postgres.PostgresMissing as err:
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"PostgreSQL is missing: {err}", pytrace=False)
-        pytest.skip(f"PostgreSQL is missing: {err}; 'make setup-test' installs it")
-    try:
+    with ExitStack() as stack:
+        try:
+            cluster = stack.enter_context(postgres.running())
+        except postgres.PostgresMissing as err:
+            if os.environ.get("CI") == "true":
+                pytest.fail(f"PostgreSQL is missing: {err}", pytrace=False)
+            pytest.skip(f"PostgreSQL is missing: {err}; 'make setup-test' installs it")
         yield cluster
-    finally:
-        server.__exit__(None, None, None)
 
 
 @pytest.fixture

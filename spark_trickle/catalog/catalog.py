@@ -17,6 +17,7 @@ from sqlalchemy import Connection
 from spark_trickle.catalog import history, pointers, stream_tables
 from spark_trickle.catalog.database import DEFAULT_BUSY_TIMEOUT_SECONDS, Database
 from spark_trickle.errors import NotFoundError
+from spark_trickle.events import Observer, Step, StepReached
 from spark_trickle.model.frontier import Pointer
 from spark_trickle.model.publication import Cut, Publication, Swap
 from spark_trickle.model.refresh import HistoryRow
@@ -30,9 +31,12 @@ class Catalog:
     A method that takes `conn` works in that transaction; without it, in one of its own.
     """
 
-    def __init__(self, database: Database, *, max_consecutive_errors: int = 3) -> None:
+    def __init__(
+        self, database: Database, *, max_consecutive_errors: int = 3, notify: Observer = lambda _event: None
+    ) -> None:
         self.database = database
         self._max_consecutive_errors = max_consecutive_errors
+        self._notify = notify
 
     @classmethod
     def open(
@@ -41,9 +45,10 @@ class Catalog:
         *,
         busy_timeout_seconds: float = DEFAULT_BUSY_TIMEOUT_SECONDS,
         max_consecutive_errors: int = 3,
+        notify: Observer = lambda _event: None,
     ) -> Self:
         database = Database.open(url, busy_timeout_seconds=busy_timeout_seconds)
-        return cls(database, max_consecutive_errors=max_consecutive_errors)
+        return cls(database, max_consecutive_errors=max_consecutive_errors, notify=notify)
 
     def close(self) -> None:
         self.database.close()
@@ -79,6 +84,8 @@ class Catalog:
             for table in publication.updated:
                 stream_tables.update(connection, table)
             history.extend(connection, publication.history)
+            if publication.swaps:
+                self._notify(StepReached(Step.PUBLISHING))
 
     def record(self, rows: Iterable[HistoryRow], conn: Connection | None = None) -> None:
         """Write history that belongs to no publication."""

@@ -117,8 +117,8 @@ class Board:
             )
             self._view = replace(self._view, writes=new)
 
-    def refreshed(self, outcomes: Iterable[RefreshOutcome], wall_ms: float) -> None:
-        """One refresh of several at one cut. One that found nothing to do says nothing about speed."""
+    def refreshed(self, outcomes: Iterable[RefreshOutcome], wall_ms: float) -> bool:
+        """One refresh of several at one cut; whether it had anything to do. If not, it says nothing about speed."""
         by_name = {outcome.name: outcome for outcome in outcomes}
         worked = any(outcome.action is not Action.NO_DATA for outcome in by_name.values())
         with self._lock:
@@ -130,6 +130,7 @@ class Board:
                 refresh_ms=(*view.refresh_ms, wall_ms) if worked else view.refresh_ms,
                 actions=dict(actions),
             )
+        return worked
 
     def recomputed(self, wall_ms: float) -> None:
         with self._lock:

@@ -119,12 +119,29 @@ def board(view: View, elapsed_seconds: float) -> Group:
             border_style="red" if view.violations else "green",
         ),
         Panel(
-            Text(speed(view.median_refresh_ms, view.median_full_ms) if view.full_ms else "measuring ..."),
+            _bars(view),
             title="incremental against recomputing",
             title_align="left",
             border_style="yellow",
         ),
     )
+
+
+def _bars(view: View) -> RenderableType:
+    """The two medians as lengths, then in words."""
+    from rich.text import Text
+
+    refresh_ms, full_ms = view.median_refresh_ms, view.median_full_ms
+    if refresh_ms is None or full_ms is None:
+        return Text("a full recompute is measured in the course of the run")
+    longest = max(refresh_ms, full_ms)
+    lines = Text()
+    for title, millis, style in (("refresh", refresh_ms, "green"), ("recompute", full_ms, "yellow")):
+        lines.append(f"{title:<10}")
+        lines.append("█" * max(1, round(40 * millis / longest)), style=style)
+        lines.append(f" {millis:,.0f} ms\n")
+    lines.append(speed(refresh_ms, full_ms), style="dim")
+    return lines
 
 
 def _source_line(view: View) -> RenderableType:

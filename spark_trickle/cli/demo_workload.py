@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 import threading
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from spark_trickle.cli.demo_board import Board, Totals
@@ -70,7 +71,7 @@ class Writer:
     """Changes `sales` until told to stop. It is the only one, so it knows how many rows each statement touches."""
 
     def __init__(self, engine: Engine, board: Board, rows: int, stop: threading.Event, seed: int = 7) -> None:
-        self._spark = engine.spark.newSession()
+        self._engine = engine
         self._board = board
         self._stop = stop
         self._random = random.Random(seed)
@@ -80,31 +81,30 @@ class Writer:
         steps = (self._insert, self._update, self._insert, self._move, self._delete)
         while not self._stop.is_set():
             for step in steps:
-                step()
-                if self._stop.wait(pause_seconds):
+                if _paced(step, self._stop, pause_seconds):
                     return
 
     def _insert(self) -> None:
         first, count = len(self._alive), self._random.randint(20, 200)
-        self._spark.sql(_insert(first, first + count))
+        self._engine.sql(_insert(first, first + count))
         self._alive.extend(b"\x01" * count)
         self._board.wrote(inserted=count)
 
     def _update(self) -> None:
         first, last = self._some_ids()
         raised = self._random.randint(1, 500)
-        self._spark.sql(f"UPDATE {SALES} SET amount = amount + {raised}.00 WHERE id BETWEEN {first} AND {last}")
+        self._engine.sql(f"UPDATE {SALES} SET amount = amount + {raised}.00 WHERE id BETWEEN {first} AND {last}")
         self._board.wrote(updated=sum(self._alive[first : last + 1]))
 
     def _move(self) -> None:
         first, last = self._some_ids()
         region = self._random.choice(_REGIONS)
-        self._spark.sql(f"UPDATE {SALES} SET region = '{region}' WHERE id BETWEEN {first} AND {last}")
+        self._engine.sql(f"UPDATE {SALES} SET region = '{region}' WHERE id BETWEEN {first} AND {last}")
         self._board.wrote(updated=sum(self._alive[first : last + 1]))
 
     def _delete(self) -> None:
         first, last = self._some_ids()
-        self._spark.sql(f"DELETE FROM {SALES} WHERE id BETWEEN {first} AND {last}")
+        self._engine.sql(f"DELETE FROM {SALES} WHERE id BETWEEN {first} AND {last}")
         gone = sum(self._alive[first : last + 1])
         self._alive[first : last + 1] = bytes(last + 1 - first)
         self._board.wrote(deleted=gone)
@@ -123,9 +123,15 @@ def check(engine: Engine) -> Totals:
 
 def keep_checking(engine: Engine, board: Board, stop: threading.Event, pause_seconds: float = 0.2) -> None:
     """Check until told to stop."""
-    while not stop.is_set():
-        board.checked(check(engine))
-        stop.wait(pause_seconds)
+    while not _paced(lambda: board.checked(check(engine)), stop, pause_seconds):
+        pass
+
+
+def _paced(work: Callable[[], None], stop: threading.Event, pause_seconds: float) -> bool:
+    """Work, then rest at least as long, so that refreshes get their share of a small machine; whether to stop."""
+    began = time.monotonic()
+    work()
+    return stop.wait(max(pause_seconds, time.monotonic() - began))
 
 
 def recompute_everything(engine: Engine) -> float:

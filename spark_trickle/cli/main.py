@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from spark_trickle.cli import demo, doctor, reading, scripts, tables
-from spark_trickle.cli.output import OutputFormat, output_for
+from spark_trickle.cli.output import OutputFormat, output_for, show_notices
 from spark_trickle.cli.session import Session, session_of
 from spark_trickle.errors import StreamTableError
 
@@ -66,6 +66,7 @@ def options(
     session = session_of(context)
     session.warehouse, session.catalog, session.debug = warehouse, catalog, debug
     session.output = output_for(output)
+    show_notices(session.output)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -76,8 +77,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def run(arguments: Sequence[str]) -> int:
     """Run a command line; the exit code."""
     session = Session()
+    return guarded(session, lambda: _run(session, arguments))
+
+
+def guarded(session: Session, work: Callable[[], int]) -> int:
+    """The one place where errors end: as a line on standard error and an exit code."""
     try:
-        return _run(session, arguments)
+        return work()
     except StreamTableError as err:
         return _failed(session, err, err.exit_code)
     except KeyboardInterrupt:
@@ -86,7 +92,7 @@ def run(arguments: Sequence[str]) -> int:
         # The reader of our output went away (`trickle history | head`): not an error.
         sys.stdout = sys.stderr
         return 0
-    except Exception as err:  # noqa: BLE001 - the boundary: whatever it is, it ends as one line and an exit code
+    except Exception as err:  # noqa: BLE001 - the boundary
         hint = None if session.debug else "this is not an error we know; --debug shows its trace"
         return _failed(session, err, UNKNOWN_ERROR, hint)
     finally:

@@ -7,6 +7,7 @@ logs. What a value means is not known here beyond which of its fields make good 
 from __future__ import annotations
 
 import json
+import logging
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -45,12 +46,29 @@ class Output(Protocol):
         ...
 
 
-class JsonOutput:
-    """One JSON document per value."""
+class _Streams:
+    """The two streams of the process, or others."""
 
     def __init__(self, out: IO[str] | None = None, err: IO[str] | None = None) -> None:
-        self._out = out or sys.stdout
-        self._err = err or sys.stderr
+        self._given_out = out
+        self._given_err = err
+
+    # Looked up each time: a live screen puts itself in the place of both while it is shown.
+    @property
+    def _out(self) -> IO[str]:
+        return self._given_out or sys.stdout
+
+    @property
+    def _err(self) -> IO[str]:
+        return self._given_err or sys.stderr
+
+    def progress(self, message: str) -> None:
+        self._err.write(message + "\n")
+        self._err.flush()
+
+
+class JsonOutput(_Streams):
+    """One JSON document per value."""
 
     def show(self, value: object) -> None:
         if isinstance(value, Rows):
@@ -63,17 +81,9 @@ class JsonOutput:
             facts["hint"] = hint
         self._err.write(json.dumps(as_json(facts), ensure_ascii=False) + "\n")
 
-    def progress(self, message: str) -> None:
-        self._err.write(message + "\n")
-        self._err.flush()
 
-
-class TextOutput:
+class TextOutput(_Streams):
     """Text for people: tables on a terminal, aligned lines elsewhere."""
-
-    def __init__(self, out: IO[str] | None = None, err: IO[str] | None = None) -> None:
-        self._out = out or sys.stdout
-        self._err = err or sys.stderr
 
     def show(self, value: object) -> None:
         match value:
@@ -98,10 +108,6 @@ class TextOutput:
         self._err.write(f"error: {err}\n" if known else f"error: {type(err).__name__}: {err}\n")
         if hint is not None:
             self._err.write(hint + "\n")
-
-    def progress(self, message: str) -> None:
-        self._err.write(message + "\n")
-        self._err.flush()
 
     def _list(self, values: Sequence[object]) -> None:
         if not values:
@@ -129,6 +135,26 @@ class TextOutput:
 
 def output_for(format: OutputFormat) -> Output:
     return JsonOutput() if format is OutputFormat.JSON else TextOutput()
+
+
+class _Notices(logging.Handler):
+    """Warnings of the engine as notices. Errors are not repeated: they are raised, and shown once."""
+
+    def __init__(self, output: Output) -> None:
+        super().__init__(logging.WARNING)
+        self._output = output
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.levelno < logging.ERROR:
+            self._output.progress(f"notice: {record.getMessage()}")
+
+
+def show_notices(output: Output) -> None:
+    """Show what the engine has to say beside its results."""
+    logger = logging.getLogger("spark_trickle")
+    for handler in [handler for handler in logger.handlers if isinstance(handler, _Notices)]:
+        logger.removeHandler(handler)
+    logger.addHandler(_Notices(output))
 
 
 @contextmanager

@@ -12,12 +12,12 @@ from dataclasses import dataclass, fields
 from enum import StrEnum
 from pathlib import Path
 
+from spark_trickle.cli.session import read_text
 from spark_trickle.errors import SqlError, UserError
 from spark_trickle.model.stream_table import Options, StreamTable
 from spark_trickle.names import TableName
 from spark_trickle.sql.lexer import Kind, Token, tokens
-from spark_trickle.sql.normalize import normalized
-from spark_trickle.sql.statements import CreateStreamTable, parse_statement, split_statements
+from spark_trickle.sql.statements import CreateStreamTable, Value, parse_statement, split_statements
 
 
 class ChangeKind(StrEnum):
@@ -69,7 +69,7 @@ def read_project(folder: Path) -> tuple[Declared, ...]:
     found: list[Declared] = []
     for path in paths:
         file = path.relative_to(folder).as_posix()
-        for text, line in _statements(file, path.read_text(encoding="utf-8")):
+        for text, line in _statements(file, read_text(path)):
             found.append(_declared(file, line, text))
     _refuse_duplicates(found)
     return tuple(in_order(found))
@@ -103,7 +103,14 @@ def in_order(declared: Sequence[Declared]) -> list[Declared]:
     return [declared[i] for i in [*order, *(i for i in range(len(declared)) if i not in placed)]]
 
 
-def plan_changes(declared: Sequence[Declared], existing: Mapping[TableName, StreamTable]) -> tuple[Change, ...]:
+def complete(options: Mapping[str, Value], defaults: Options) -> dict[str, Value]:
+    """Options of a declaration: what it does not say means the default, whatever was set before."""
+    return {option.name: options.get(option.name, getattr(defaults, option.name)) for option in fields(Options)}
+
+
+def plan_changes(
+    declared: Sequence[Declared], existing: Mapping[TableName, StreamTable], defaults: Options
+) -> tuple[Change, ...]:
     """What making the declaration true would change."""
     tables = {_key(name): table for name, table in existing.items()}
     plan = []
@@ -113,7 +120,7 @@ def plan_changes(declared: Sequence[Declared], existing: Mapping[TableName, Stre
         elif (table := tables.get(_key(item.makes))) is None:
             kind, detail = ChangeKind.CREATE, ""
         else:
-            differences = _differences(item.stream_table, table)
+            differences = _differences(item.stream_table, table, defaults)
             kind = ChangeKind.ALTER if differences else ChangeKind.UNCHANGED
             detail = ", ".join(differences)
         name = str(item.makes) if item.makes is not None else ""
@@ -121,14 +128,16 @@ def plan_changes(declared: Sequence[Declared], existing: Mapping[TableName, Stre
     return tuple(plan)
 
 
-def _differences(declared: CreateStreamTable, table: StreamTable) -> list[str]:
-    """What differs, in words. An option that is not written means its default."""
+def _differences(declared: CreateStreamTable, table: StreamTable, defaults: Options) -> list[str]:
+    """What differs, in words."""
+    # Not at the top: sqlglot is slow to import, and most commands do without.
+    from spark_trickle.sql.normalize import normalized
+
     found = [] if normalized(declared.query) == table.normalized_query else ["query"]
-    for option in fields(Options):
-        wanted = declared.options.get(option.name, option.default)
-        current = getattr(table.options, option.name)
+    for name, wanted in complete(declared.options, defaults).items():
+        current = getattr(table.options, name)
         if str(wanted).lower() != str(current).lower():
-            found.append(f"{option.name} {current} -> {wanted}")
+            found.append(f"{name} {current} -> {wanted}")
     return found
 
 

@@ -5,16 +5,27 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from spark_trickle.cli.project import Change, ChangeKind, Declared, plan_changes, read_project
+from spark_trickle.cli.project import Change, ChangeKind, Declared, complete, plan_changes, read_project
 from spark_trickle.cli.reading import Limit
 from spark_trickle.cli.rows import fetch
-from spark_trickle.cli.session import Session, session_of
+from spark_trickle.cli.session import Session, read_text, session_of
 from spark_trickle.errors import UserError
-from spark_trickle.sql.statements import split_statements
+from spark_trickle.model.stream_table import Options
+from spark_trickle.sql.statements import (
+    AlterStreamTable,
+    CreateStreamTable,
+    ExplainStreamTable,
+    ShowStreamTables,
+    parse_statement,
+    split_statements,
+)
+
+if TYPE_CHECKING:
+    from spark_trickle.engine import Engine
 
 Dialogue = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
@@ -36,9 +47,24 @@ def sql(
     engine = session.spark_engine
     for text, _line in statements:
         with session.working(_first_words(text)):
+            answer = _answer(engine, text, limit)
+        if answer is not None:
+            session.output.show(answer)
+
+
+def _answer(engine: Engine, text: str, limit: int) -> object:
+    """What one statement has to show: rows, or for our own what the command of the same name shows."""
+    match parse_statement(text):
+        case CreateStreamTable(name=name) | AlterStreamTable(name=name):
+            engine.sql(text)
+            return engine.status(name)
+        case ShowStreamTables():
+            return engine.status()
+        case ExplainStreamTable(name):
+            return engine.explain(name)
+        case _:
             rows = fetch(engine.sql(text), limit)
-        if rows.columns:
-            session.output.show(rows)
+            return rows if rows.columns else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +84,8 @@ def apply(
     """Make the stream tables what a folder of .sql files declares; the plan is shown first."""
     session = session_of(context)
     declared = read_project(folder)
-    plan = plan_changes(declared, {table.name: table for table in session.engine.stream_tables()})
+    defaults = _defaults(session)
+    plan = plan_changes(declared, {table.name: table for table in session.engine.stream_tables()}, defaults)
     pending = [change for change in plan if change.kind is not ChangeKind.UNCHANGED]
     if dry_run or not pending:
         session.output.show(Applied(False, plan) if _json(session) else list(plan))
@@ -68,12 +95,12 @@ def apply(
     if not yes and not _agreed(len(pending)):
         raise typer.Exit(1)
     for change in pending:
-        _carry_out(session, change, declared)
+        _carry_out(session, change, declared, defaults)
     if _json(session):
         session.output.show(Applied(True, plan))
 
 
-def _carry_out(session: Session, change: Change, declared: tuple[Declared, ...]) -> None:
+def _carry_out(session: Session, change: Change, declared: tuple[Declared, ...], defaults: Options) -> None:
     engine = session.spark_engine
     item = next(item for item in declared if (item.file, item.line) == (change.file, change.line))
     with session.working(f"{change.kind} {change.name} ({change.file}:{change.line}) ..."):
@@ -81,7 +108,17 @@ def _carry_out(session: Session, change: Change, declared: tuple[Declared, ...])
             engine.sql(item.text)
             return
         table = item.stream_table
-        engine.create_or_replace_stream_table(table.name, table.query, **table.options)
+        options: dict[str, Any] = complete(table.options, defaults)
+        initialize = bool(table.options.get("initialize", True))
+        engine.create_or_replace_stream_table(table.name, table.query, initialize=initialize, **options)
+
+
+def _defaults(session: Session) -> Options:
+    """What an option means that is not written: settings have a say in two of them."""
+    settings = session.engine.settings
+    return Options(
+        diamond_consistency=settings.diamond_consistency, diamond_schedule_policy=settings.diamond_schedule_policy
+    )
 
 
 def _agreed(count: int) -> bool:
@@ -100,7 +137,7 @@ def _script(statement: str | None, file: Path | None) -> str:
     if statement is not None and file is not None:
         raise UserError("SQL is given twice", hint="Use the argument or --file")
     if file is not None:
-        return file.read_text(encoding="utf-8")
+        return read_text(file)
     if statement is not None and statement != "-":
         return statement
     if statement is None and sys.stdin.isatty():

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
 from spark_trickle.cli.output import Output, TextOutput, spinner
+from spark_trickle.errors import UserError
 
 if TYPE_CHECKING:
     from spark_trickle.engine import Engine
@@ -24,6 +29,7 @@ class Session:
     debug: bool = False
     output: Output = field(default_factory=TextOutput)
     _engine: Engine | None = None
+    _spark_started: bool = False
 
     @property
     def engine(self) -> Engine:
@@ -39,8 +45,10 @@ class Session:
     def spark_engine(self) -> Engine:
         """The engine with Spark running, which takes some seconds the first time."""
         engine = self.engine
-        with self.working("starting Spark ..."):
-            _ = engine.spark
+        if not self._spark_started:
+            with quiet_children(self.debug), self.working("starting Spark ..."):
+                _ = engine.spark
+            self._spark_started = True
         return engine
 
     @contextmanager
@@ -52,6 +60,43 @@ class Session:
         if self._engine is not None:
             self._engine.close()
             self._engine = None
+            self._spark_started = False
+
+
+@contextmanager
+def quiet_children(debug: bool) -> Iterator[None]:
+    """Keep what programs started in here write to standard error off the screen; Spark has a lot to say.
+
+    They keep writing there for as long as they live. If the block fails, the end of what they wrote is shown.
+    """
+    if debug:
+        yield
+        return
+    ours = sys.stderr
+    with tempfile.TemporaryFile("w+", errors="replace") as log, os.fdopen(os.dup(2), "w", buffering=1) as screen:
+        sys.stderr = screen
+        os.dup2(log.fileno(), 2)
+        failed = True
+        try:
+            yield
+            failed = False
+        finally:
+            os.dup2(screen.fileno(), 2)
+            sys.stderr = ours
+            if failed:
+                log.seek(0)
+                ours.writelines(log.readlines()[-_LINES_OF_A_FAILURE:])
+
+
+_LINES_OF_A_FAILURE = 15
+
+
+def read_text(file: Path) -> str:
+    """A file that a user named."""
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as err:
+        raise UserError(f"'{file}' cannot be read: {err}", facts={"file": str(file)}) from err
 
 
 def session_of(context: typer.Context) -> Session:

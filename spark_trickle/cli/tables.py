@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from spark_trickle.cli.session import session_of
+from spark_trickle.cli.session import read_text, session_of
 from spark_trickle.errors import NotFoundError, UserError
 from spark_trickle.model.stream_table import RefreshMode
 
@@ -43,15 +43,13 @@ def create(  # noqa: PLR0913 - one parameter a flag
     options = _options(schedule, refresh_mode, set_option)
     session = session_of(context)
     engine = session.spark_engine
-    make = engine.create_stream_table
-    if or_replace:
-        make = engine.create_or_replace_stream_table
-    elif if_not_exists:
-        make = engine.create_stream_table_if_not_exists
     with session.working(f"creating '{name}' ..."):
-        table = make(name, text, **options)
-    for notice in table.notices:
-        session.output.progress(f"notice: {notice}")
+        if or_replace:
+            engine.create_or_replace_stream_table(name, text, **options)
+        elif if_not_exists:
+            engine.create_stream_table_if_not_exists(name, text, **options)
+        else:
+            engine.create_stream_table(name, text, **options)
     session.output.show(engine.status(name))
 
 
@@ -74,8 +72,8 @@ def alter(
             "nothing to change", hint="Give --query, --file, --schedule, --refresh-mode or --set name=value"
         )
     session = session_of(context)
-    # A new query or mode is checked by Spark; the rest is metadata.
-    engine = session.spark_engine if {"query", "refresh_mode"} & changes.keys() else session.engine
+    # These are checked by Spark; the rest is metadata.
+    engine = session.spark_engine if {"query", "refresh_mode", "strict"} & changes.keys() else session.engine
     with session.working(f"altering '{name}' ..."):
         engine.alter_stream_table(name, **changes)
     session.output.show(engine.status(name))
@@ -163,15 +161,15 @@ def _query(text: str | None, file: Path | None) -> str | None:
     if text is not None and file is not None:
         raise UserError("the query is given twice", hint="Use the text or --file")
     if file is not None:
-        return file.read_text(encoding="utf-8")
+        return read_text(file)
     return sys.stdin.read() if text == "-" else text
 
 
-def _options(schedule: str | None, mode: RefreshMode | None, others: list[str] | None) -> dict[str, object]:
+def _options(schedule: str | None, mode: RefreshMode | None, others: list[str] | None) -> dict[str, Any]:
     """Keyword arguments of the engine's calls, from flags."""
     from spark_trickle.sql.statements import parse_statement
 
-    options: dict[str, object] = {}
+    options: dict[str, Any] = {}
     for other in others or ():
         key, equals, value = other.partition("=")
         if not equals:

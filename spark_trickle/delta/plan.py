@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 if TYPE_CHECKING:
-    from spark_trickle.sql.operators import Operator
+    from spark_trickle.sql.operators import Aggregate, Operator
 
 WEIGHT = "_weight"
 """Column of a change: how many copies of the row were added (positive) or removed (negative)."""
@@ -49,7 +49,7 @@ class Column:
 Describe = Callable[[exp.Query], tuple[Column, ...]]
 """Tells the columns of a query over leaves, without running it."""
 
-Relation = Callable[[Version, str], exp.Expression]
+Relation = Callable[[Version, str], exp.Expr]
 """Tells what a leaf is here and now: a table, a table at a snapshot, a temporary view, a subquery."""
 
 
@@ -58,10 +58,10 @@ def leaf(version: Version, source: str) -> exp.Table:
     return exp.table_(source, db=version.value, quoted=True)
 
 
-def resolve(query: exp.Expression, relation: Relation) -> exp.Expression:
+def resolve(query: exp.Expr, relation: Relation) -> exp.Expr:
     """Put real relations in the place of leaves; the alias of a leaf stays."""
 
-    def replace(node: exp.Expression) -> exp.Expression:
+    def replace(node: exp.Expr) -> exp.Expr:
         if not isinstance(node, exp.Table) or node.db not in set(Version):
             return node
         found = relation(Version(node.db), node.name)
@@ -76,16 +76,58 @@ class Bag:
     """Kept by adding and removing rows: its delta is a set of weighted rows."""
 
     operator: Operator
+    floating: tuple[Column, ...] = ()
+    """Columns with floating-point numbers in them: 0.0 and -0.0 are equal there, but not the same row."""
+
+
+class Keep(StrEnum):
+    """How one aggregate is kept."""
+
+    COUNT = "count"
+    """Changes are added."""
+    SUM = "sum"
+    """Integers and decimals: changes are added; without values it is NULL."""
+    FLOAT_SUM = "float sum"
+    """Added on insert; a group that lost rows is recomputed, because floating-point subtraction does not undo addition."""
+    AVG = "avg"
+    """Computed from a sum and a count of the same row."""
+    MIN = "min"
+    MAX = "max"
+    """The better of old and new; a group whose extremum was deleted is recomputed."""
+    RECOMPUTE = "recompute"
+    """Each changed group is computed again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """One aggregate column of a `Groups` node."""
+
+    column: str
+    how: Keep
+    call: exp.Expr
+    """The aggregate, over the columns of the operator's input."""
+    type: str
+    """Spark's type of the column."""
+    argument_type: str = ""
+    count: str | None = None
+    """Column of the same node that counts the values (SUM, AVG)."""
+    sum: str | None = None
+    """Column of the same node that holds their sum (AVG)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Groups:
     """Kept by merging partial aggregates into one row per key; groups that cannot be merged are recomputed."""
 
-    operator: Operator
-    """The `Aggregate` or `Distinct` that the node holds."""
+    operator: Aggregate
+    """What the node holds; DISTINCT is grouping by all columns."""
     keys: tuple[str, ...]
     """Columns that identify a row, compared null-safe. Empty: one row, always."""
+    kept: tuple[Kept, ...] = ()
+    rows: str | None = None
+    """Column that counts the rows of the group. None: a group that may have become empty is recomputed anyway."""
+    floating: tuple[Column, ...] = ()
+    """Columns of the operator's input with floating-point numbers in them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,9 @@ class Definitions:
             hint = "Use create_or_replace_stream_table, or alter_stream_table to change it"
             raise AlreadyExistsError("stream table", name, hint=hint)
         if name in cut.pointers:
-            raise AlreadyExistsError(cut.pointers[name].kind.lower(), name, hint="Choose another name, or drop it first")
+            raise AlreadyExistsError(
+                cut.pointers[name].kind.lower(), name, hint="Choose another name, or drop it first"
+            )
         if name.namespace not in cut.namespaces:
             raise NotFoundError("namespace", name.namespace, hint=f"CREATE NAMESPACE {name.namespace} makes it")
         with self.lake.workbench(cut) as bench:
@@ -64,7 +66,11 @@ class Definitions:
         table = self._existing(cut, name)
         options = with_options(table.options, changes)
         with_query = query if query is not None else table.query
-        if query is None and options.refresh_mode is table.options.refresh_mode and options.strict == table.options.strict:
+        if (
+            query is None
+            and options.refresh_mode is table.options.refresh_mode
+            and options.strict == table.options.strict
+        ):
             if options == table.options:
                 return table
             return self._update(replace(table, options=options))
@@ -189,7 +195,9 @@ class Definitions:
                 ) from err
 
 
-def resolve_mode(name: TableName, options: Options, analysis: Analysis) -> tuple[RefreshMode, str | None, Iterable[str]]:
+def resolve_mode(
+    name: TableName, options: Options, analysis: Analysis
+) -> tuple[RefreshMode, str | None, Iterable[str]]:
     """What the asked-for mode comes to for this query: (mode, why FULL, notices)."""
     wanted = options.refresh_mode
     if wanted is RefreshMode.FULL:

@@ -76,7 +76,9 @@ def idle_result(table: StreamTable, request: Request, started: float) -> MemberR
         frontier=table.frontier,
         duration_ms=(time.perf_counter() - started) * 1000,
     )
-    return MemberResult(replace(table, last_refresh_at=request.now), outcome, history_row(outcome, request, table.epoch))
+    return MemberResult(
+        replace(table, last_refresh_at=request.now), outcome, history_row(outcome, request, table.epoch)
+    )
 
 
 def history_row(outcome: RefreshOutcome, request: Request, epoch: int, error: str | None = None) -> HistoryRow:

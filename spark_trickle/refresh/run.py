@@ -56,9 +56,7 @@ class Refresher:
             return [result.outcome for result in results]
         raise AssertionError("unreachable: the loop returns or raises")
 
-    def members(
-        self, bench: Workbench, unit: Iterable[StreamTable], request: Request
-    ) -> list[MemberResult]:
+    def members(self, bench: Workbench, unit: Iterable[StreamTable], request: Request) -> list[MemberResult]:
         """Refresh each in turn inside one workbench: later ones read earlier ones as staged there."""
         return [refresh_member(bench, table, request, self.notify) for table in unit]
 

@@ -21,8 +21,10 @@ from spark_trickle.names import LAKE, TableName
 from spark_trickle.ports import Analysis
 from spark_trickle.spark.failures import sql_errors
 from spark_trickle.sql.build import build
+from spark_trickle.sql.build import notices as query_notices
 from spark_trickle.sql.determinism import nondeterministic
 from spark_trickle.sql.normalize import normalized
+from spark_trickle.sql.operators import scans
 from spark_trickle.sql.show import show as show_tree
 from spark_trickle.sql.sources import SourceTable, SourceView
 from spark_trickle.storage.views import load_view
@@ -79,11 +81,11 @@ def analyze(workspace: Workspace, query: str, stream_tables: Iterable[TableName]
     reason = suggestion = None
     plan, tree, delta_sql = None, "", ""
     try:
-        operator, found_notices = build(query, sources, output_names=tuple(name for name, _ in columns))
-        notices.extend(found_notices)
+        operator = build(query, sources, output_names=tuple(name for name, _ in columns))
+        notices.extend(query_notices(query))
         tree = show_tree(operator)
         if where is None:
-            plan = make_plan(operator, lambda q: _describe(workspace, plan_nodes, q))
+            plan = make_plan(operator, lambda found: _describe(workspace, found))
     except UnsupportedSqlError as err:
         reason, suggestion = str(err), err.hint
     except SqlError as err:
@@ -113,7 +115,16 @@ def analyze(workspace: Workspace, query: str, stream_tables: Iterable[TableName]
     )
 
 
-plan_nodes: dict[str, exp.Query] = {}
+def columns_read(plan: MaintenancePlan, source: str) -> tuple[str, ...]:
+    """The columns of a leaf that its nodes read."""
+    found = {
+        item.source: None
+        for node in plan.nodes
+        for scan in scans(node.upkeep.operator)
+        if scan.source == source
+        for item in scan.items
+    }
+    return tuple(found)
 
 
 def _sources(tables: list[TableName], views: list[TableName], known: set[TableName]) -> tuple[Source, ...]:
@@ -122,18 +133,14 @@ def _sources(tables: list[TableName], views: list[TableName], known: set[TableNa
     return tuple(listed)
 
 
-def _describe(workspace: Workspace, nodes: dict[str, exp.Query], query: exp.Query) -> tuple[Column, ...]:
-    """Spark's own idea of the types of a query over leaves."""
+def _describe(workspace: Workspace, query: exp.Query) -> tuple[Column, ...]:
+    """Spark's own idea of the types of a query over sources."""
 
-    def relation(_version: Version, source: str) -> exp.Expression:
-        if source in nodes:
-            inner = resolve(nodes[source], relation)
-            return exp.Subquery(this=inner)
+    def relation(_version: Version, source: str) -> exp.Expr:
         return exp.to_table(TableName.parse(source).sql, dialect="spark")
 
-    text = resolve(query, relation).sql(dialect="spark")
     with sql_errors("the maintenance plan"):
-        fields = workspace.session.sql(text).schema.fields
+        fields = workspace.session.sql(resolve(query, relation).sql(dialect="spark")).schema.fields
     return tuple(Column(field.name, field.dataType.simpleString(), field.nullable) for field in fields)
 
 
@@ -167,8 +174,8 @@ def _table_of(leaf: Any) -> TableName | None:
     if kind in _CONSTANT_LEAVES:
         return None
     if kind == "DataSourceV2Relation" and leaf.catalog().isDefined() and leaf.identifier().isDefined():
+        identifier = leaf.identifier().get()
         if leaf.catalog().get().name() == LAKE:
-            identifier = leaf.identifier().get()
             return TableName(".".join(identifier.namespace()), identifier.name())
     raise UserError(
         f"the query reads '{leaf.simpleString(25)}', which is not an Iceberg table of catalog '{LAKE}'",

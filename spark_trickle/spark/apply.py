@@ -24,7 +24,6 @@ from spark_trickle.spark.write import NOTHING, Writer, Written, delete_by_addres
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame
     from pyspark.sql import types as t
 
 LOST = "_trickle_lost"
@@ -100,9 +99,11 @@ class NodeApplier:
         query = merge.flagged(self._node)
         if query is None:
             return False
-        if found.rows is not None and LOST in found.rows.column_names and not pc.any(
-            pc.not_equal(found.rows.column(LOST), 0)
-        ).as_py():
+        if (
+            found.rows is not None
+            and LOST in found.rows.column_names
+            and not pc.any(pc.not_equal(found.rows.column(LOST), 0)).as_py()
+        ):
             return False
         with spark_errors(f"looking for groups of '{self._table}' to recompute"):
             frame = self._session.sql(self._leaves.sql(query, steps))
@@ -127,7 +128,9 @@ class NodeApplier:
                 f"LATERAL VIEW EXPLODE(SEQUENCE(1, CAST({WEIGHT} AS INT))) AS _trickle_copy"
             )
             return self._writer.append(self._table, self._session.sql(copies))
-        statement = delete_by_address(self._table, target, quote(found.view), self._prune(found, target), inserts=added > 0)
+        statement = delete_by_address(
+            self._table, target, quote(found.view), self._prune(found, target), inserts=added > 0
+        )
         written = self._writer.statement(self._table, statement)
         if written.deleted != removed:
             raise InternalError(
@@ -155,12 +158,10 @@ class NodeApplier:
         for column in target.fields:
             values = gone.column(column.name)
             if values.null_count == 0:
-                predicate = key_predicate(exp.column(column.name, table="t", quoted=True), gone, column.name)
+                predicate = key_predicate(exp.column(column.name, table="trickle_t", quoted=True), gone, column.name)
                 if not isinstance(predicate, exp.Boolean):
                     bounds.append(predicate.sql(dialect="spark"))
         return " AND ".join(bounds) or "TRUE"
 
-    def _run(self, statement: exp.Expression, steps: dict[str, str]) -> Written:
+    def _run(self, statement: exp.Expr, steps: dict[str, str]) -> Written:
         return self._writer.statement(self._table, self._leaves.sql(statement, steps))
-
-

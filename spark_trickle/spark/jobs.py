@@ -19,7 +19,7 @@ class JobCount:
         self.tag = tag
 
     def __call__(self) -> int:
-        tracker = self._spark.sparkContext._jsc.sc().statusTracker()  # type: ignore[attr-defined]
+        tracker = self._spark.sparkContext._jsc.sc().statusTracker()
         return len(tracker.getJobIdsForTag(self.tag))
 
 

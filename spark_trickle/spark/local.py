@@ -64,7 +64,7 @@ def hand_back(session: SparkSession, rows: pa.Table, schema: t.StructType) -> Da
     return session.createDataFrame(rows, schema=schema)
 
 
-def key_predicate(column: exp.Expression, rows: pa.Table, name: str) -> exp.Expression:
+def key_predicate(column: exp.Expr, rows: pa.Table, name: str) -> exp.Expr:
     """A predicate on `column` that holds for every non-NULL value of `rows[name]`; TRUE when none can be told."""
     values = rows.column(name).combine_chunks().drop_null()
     if len(values) == 0:
@@ -84,7 +84,7 @@ def key_predicate(column: exp.Expression, rows: pa.Table, name: str) -> exp.Expr
     return exp.Between(this=column.copy(), low=low, high=high)
 
 
-def literal(value: Any) -> exp.Expression | None:
+def literal(value: Any) -> exp.Expr | None:
     """A value as SQL; None for types that have no exact literal."""
     if isinstance(value, bool):
         return exp.true() if value else exp.false()

@@ -46,11 +46,11 @@ class Leaves:
     _made: dict[tuple[Version, str], str] = field(default_factory=dict)
     _kept: list[DataFrame] = field(default_factory=list)
 
-    def sql(self, query: exp.Expression, steps: Mapping[str, str] | None = None) -> str:
+    def sql(self, query: exp.Expr, steps: Mapping[str, str] | None = None) -> str:
         """The query as text that runs in the workspace. `steps` names the views of this node's earlier steps."""
         self._prepare_changes(query)
 
-        def relation(version: Version, name: str) -> exp.Expression:
+        def relation(version: Version, name: str) -> exp.Expr:
             if version is Version.STEP:
                 return exp.to_table((steps or {})[name], dialect="spark")
             if version is Version.AFTER:
@@ -74,7 +74,7 @@ class Leaves:
         frame.createOrReplaceTempView(name)
         return name
 
-    def _prepare_changes(self, query: exp.Expression) -> None:
+    def _prepare_changes(self, query: exp.Expr) -> None:
         """Bring small changes here that are used twice or joined: their keys become literals, and they are broadcast."""
         uses: dict[str, int] = {}
         for table in query.find_all(exp.Table):
@@ -101,7 +101,7 @@ class Leaves:
             self._made[version, name] = self.name_view(f"before_{len(self._made)}", frame)
         return self._made[version, name]
 
-    def _key_range(self, node: exp.Expression) -> exp.Expression:
+    def _key_range(self, node: exp.Expr) -> exp.Expr:
         if not isinstance(node, exp.Anonymous) or node.name.lower() != KEY_RANGE:
             return node
         column, source, source_column = node.expressions

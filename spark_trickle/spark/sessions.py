@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from spark_trickle.errors import ConfigError, UnavailableError
-from spark_trickle.names import LAKE
+from spark_trickle.names import DEFAULT_NAMESPACE, LAKE
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,10 +47,42 @@ class LakeAddress:
             f"{prefix}.warehouse": self.warehouse,
             # A cached table would be an old version of it.
             f"{prefix}.cache-enabled": "false",
+            f"{prefix}.default-namespace": DEFAULT_NAMESPACE,
             "spark.sql.defaultCatalog": LAKE,
         }
         settings.update({f"{prefix}.jdbc.{key}": value for key, value in self.jdbc_properties})
         return settings
+
+
+class _Context:
+    """The SparkContext is one per process, whoever started it: the last engine that uses ours ends it."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.users = 0
+
+    def enter(self, start: Callable[[], SparkSession]) -> tuple[SparkSession, bool]:
+        """A session of its own, and whether the context is ours to end."""
+        from pyspark import SparkContext
+        from pyspark.sql import SparkSession
+
+        with self.lock:
+            if SparkContext._active_spark_context is not None:
+                ours = self.users > 0
+                self.users += 1 if ours else 0
+                return SparkSession.builder.getOrCreate().newSession(), ours
+            session = start()
+            self.users = 1
+            return session, True
+
+    def leave(self, session: SparkSession) -> None:
+        with self.lock:
+            self.users -= 1
+            if self.users == 0:
+                session.stop()
+
+
+_CONTEXT = _Context()
 
 
 class Sessions:
@@ -72,6 +104,7 @@ class Sessions:
         self._extra = dict(extra)
         self._lock = threading.Lock()
         self._main: SparkSession | None = None
+        self._ours = False
 
     @property
     def started(self) -> bool:
@@ -83,9 +116,10 @@ class Sessions:
         with self._lock:
             if self._main is None:
                 if self._given is not None:
-                    self._main = _configured(self._given, self._lake)
+                    session = _own_lake(self._given, self._lake)
                 else:
-                    self._main = self._start()
+                    session, self._ours = _CONTEXT.enter(self._start)
+                self._main = _configured(session, self._lake)
                 _require_iceberg(self._main)
             return self._main
 
@@ -94,29 +128,28 @@ class Sessions:
         return _configured(self.main.newSession(), lake)
 
     def stop(self) -> None:
-        """End Spark if we started it."""
+        """End Spark if we started it and nobody else uses it."""
         with self._lock:
-            if self._main is not None and self._given is None:
-                self._main.stop()
+            if self._main is not None and self._ours:
+                _CONTEXT.leave(self._main)
             self._main = None
 
     def _start(self) -> SparkSession:
-        from pyspark.errors import PySparkException, PySparkRuntimeError
+        from pyspark.errors import PySparkException
         from pyspark.sql import SparkSession
 
         builder = SparkSession.builder.master(self._master).appName("spark-trickle")
-        for key, value in {**self._defaults(), **self._lake.conf(), **self._extra}.items():
+        for key, value in {**self._defaults(), **self._extra}.items():
             builder = builder.config(key, value)
         try:
-            # A session that another engine of this process stopped must not be picked up again.
             spark = builder.getOrCreate()
-        except (PySparkException, PySparkRuntimeError, OSError) as err:
+        except (PySparkException, OSError) as err:
             raise UnavailableError(
                 f"Spark could not be started: {err}",
                 hint="It needs Java 17 or newer (JAVA_HOME or on PATH) and, the first time, the network for its jars",
             ) from err
         spark.sparkContext.setLogLevel("ERROR")
-        return _configured(spark, self._lake)
+        return spark
 
     def _defaults(self) -> dict[str, str]:
         cores = os.cpu_count() or 2
@@ -143,9 +176,17 @@ def _configured(spark: SparkSession, lake: LakeAddress) -> SparkSession:
     return spark
 
 
+def _own_lake(given: SparkSession, lake: LakeAddress) -> SparkSession:
+    """The user's session; or one beside it when its `lake` is another one already, because a session keeps the
+    catalog that it first loaded under a name."""
+    uri = f"spark.sql.catalog.{LAKE}.uri"
+    present = given.conf.get(uri, None)
+    return given if present in (None, lake.jdbc_url) else given.newSession()
+
+
 def _require_iceberg(spark: SparkSession) -> None:
     """A user's own session may lack the jars: say so before the first query fails obscurely."""
-    jvm = spark._jvm  # type: ignore[attr-defined]
+    jvm: Any = spark._jvm
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
     for resource, package in (
         ("org/apache/iceberg/spark/SparkCatalog.class", PACKAGES[0]),

@@ -133,12 +133,11 @@ def _rest(row: dict[str, Any]) -> str:
 def _close(one: dict[str, Any], other: dict[str, Any]) -> bool:
     floats = [(v, other[k]) for k, v in one.items() if isinstance(v, float)]
     return bool(floats) and all(
-        isinstance(b, float) and (math.isclose(a, b, rel_tol=TOLERANCE, abs_tol=1e-12) or (math.isnan(a) and math.isnan(b)))
+        isinstance(b, float)
+        and (math.isclose(a, b, rel_tol=TOLERANCE, abs_tol=1e-12) or (math.isnan(a) and math.isnan(b)))
         for a, b in floats
     )
 
 
 def _show(row: dict[str, Any]) -> str:
     return json.dumps(row, default=str, ensure_ascii=False)
-
-

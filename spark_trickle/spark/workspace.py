@@ -84,7 +84,9 @@ class Workspace:
             rows = database.execute(
                 "SELECT table_namespace, table_name, metadata_location, iceberg_type FROM iceberg_tables"
             ).fetchall()
-        found = (Pointer(TableName(namespace, name), location, kind or "TABLE") for namespace, name, location, kind in rows)
+        found = (
+            Pointer(TableName(namespace, name), location, kind or "TABLE") for namespace, name, location, kind in rows
+        )
         return {pointer.table: pointer for pointer in found}
 
     def staged(self) -> dict[TableName, tuple[Pointer | None, Pointer | None]]:

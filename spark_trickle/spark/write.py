@@ -66,7 +66,10 @@ class Writer:
             if exists and _same_columns(self._session.table(table.sql).schema, frame.schema):
                 writer.overwrite(f.lit(True))
             else:
-                for key, value in {**PROPERTIES, "trickle.stream-table": self._summary.get("trickle.stream-table", "")}.items():
+                for key, value in {
+                    **PROPERTIES,
+                    "trickle.stream-table": self._summary.get("trickle.stream-table", ""),
+                }.items():
                     writer = writer.tableProperty(key, value)
                 writer = writer.using("iceberg")
                 writer.createOrReplace() if exists else writer.create()
@@ -132,9 +135,7 @@ def _same_columns(one: t.StructType, other: t.StructType) -> bool:
     return [(c.name, c.dataType.simpleString()) for c in one] == [(c.name, c.dataType.simpleString()) for c in other]
 
 
-def delete_by_address(
-    table: TableName, columns: t.StructType, delta_view: str, prune: str, *, inserts: bool
-) -> str:
+def delete_by_address(table: TableName, columns: t.StructType, delta_view: str, prune: str, *, inserts: bool) -> str:
     """A MERGE that removes as many copies of each row as its weight says, and adds the rows with positive weights.
 
     Rows of a bag may repeat and have no key: of several equal ones just so many are deleted, by file and position.
@@ -142,34 +143,42 @@ def delete_by_address(
     names = [quote(c.name) for c in columns.fields]
     match = " AND ".join(_equal(c) for c in columns.fields)
     listed = ", ".join(names)
-    addresses = (
-        f"SELECT _file AS trickle_file, _pos AS trickle_pos, {', '.join(f'CAST(NULL AS {c.dataType.simpleString()}) AS {quote(c.name)}' for c in columns.fields)} "
-        f"FROM (SELECT t._file, t._pos, d._trickle_copies, ROW_NUMBER() OVER (PARTITION BY d._trickle_row ORDER BY t._file, t._pos) AS _trickle_nth "
-        f"FROM {table.sql} AS t JOIN (SELECT *, -_weight AS _trickle_copies, MONOTONICALLY_INCREASING_ID() AS _trickle_row FROM {delta_view} WHERE _weight < 0) AS d "
-        f"ON {match} WHERE {prune}) WHERE _trickle_nth <= _trickle_copies"
+    empty = ", ".join(f"CAST(NULL AS {c.dataType.simpleString()}) AS {quote(c.name)}" for c in columns.fields)
+    removed = (
+        "SELECT *, -_weight AS _trickle_copies, MONOTONICALLY_INCREASING_ID() AS _trickle_row "
+        f"FROM {delta_view} WHERE _weight < 0"
     )
-    source = addresses
+    numbered = (
+        "SELECT trickle_t._file, trickle_t._pos, trickle_d._trickle_copies, "
+        "ROW_NUMBER() OVER (PARTITION BY trickle_d._trickle_row ORDER BY trickle_t._file, trickle_t._pos) AS _trickle_nth "
+        f"FROM {table.sql} AS trickle_t JOIN ({removed}) AS trickle_d ON {match} WHERE {prune}"
+    )
+    source = (
+        f"SELECT _file AS trickle_file, _pos AS trickle_pos, {empty} "
+        f"FROM ({numbered}) WHERE _trickle_nth <= _trickle_copies"
+    )
     if inserts:
         source += (
-            f" UNION ALL SELECT CAST(NULL AS STRING), CAST(NULL AS BIGINT), {listed} "
-            f"FROM {delta_view} LATERAL VIEW EXPLODE(SEQUENCE(1, CAST(_weight AS INT))) AS _trickle_copy WHERE _weight > 0"
+            f" UNION ALL SELECT CAST(NULL AS STRING), CAST(NULL AS BIGINT), {listed} FROM {delta_view} "
+            "LATERAL VIEW EXPLODE(SEQUENCE(1, CAST(_weight AS INT))) AS _trickle_copy WHERE _weight > 0"
         )
     statement = (
-        f"MERGE INTO {table.sql} AS t USING ({source}) AS s ON t._file = s.trickle_file AND t._pos = s.trickle_pos "
+        f"MERGE INTO {table.sql} AS trickle_t USING ({source}) AS trickle_s "
+        f"ON trickle_t._file = trickle_s.trickle_file AND trickle_t._pos = trickle_s.trickle_pos "
         f"WHEN MATCHED THEN DELETE"
     )
     if inserts:
-        values = ", ".join(f"s.{name}" for name in names)
+        values = ", ".join(f"trickle_s.{name}" for name in names)
         statement += f" WHEN NOT MATCHED THEN INSERT ({listed}) VALUES ({values})"
     return statement
 
 
 def _equal(column: t.StructField) -> str:
     name = quote(column.name)
-    equal = f"t.{name} <=> d.{name}"
+    equal = f"trickle_t.{name} <=> trickle_d.{name}"
     if isinstance(column.dataType, (t.FloatType, t.DoubleType)):
         # 0.0 and -0.0 compare equal but are two values.
-        return f"{equal} AND CAST(t.{name} AS STRING) <=> CAST(d.{name} AS STRING)"
+        return f"{equal} AND CAST(trickle_t.{name} AS STRING) <=> CAST(trickle_d.{name} AS STRING)"
     if "map<" in column.dataType.simpleString() or column.dataType.simpleString() == "variant":
-        return f"CAST(t.{name} AS STRING) <=> CAST(d.{name} AS STRING)"
+        return f"CAST(trickle_t.{name} AS STRING) <=> CAST(trickle_d.{name} AS STRING)"
     return equal

@@ -10,7 +10,7 @@ from typing import Protocol
 from sqlglot import exp
 
 from spark_trickle.errors import SqlError
-from spark_trickle.sql.functions import ORDER_SENSITIVE, RECOMPUTABLE, ALGEBRAIC, function_name, has_aggregate
+from spark_trickle.sql.functions import ALGEBRAIC, ORDER_SENSITIVE, RECOMPUTABLE, function_name, has_aggregate
 from spark_trickle.sql.operators import column
 from spark_trickle.sql.parse import unsupported, wrong
 from spark_trickle.sql.scope import AmbiguousError, Scope
@@ -103,7 +103,12 @@ def _not_found(node: exp.Expr, names: list[str], where: Binding) -> SqlError:
 
 
 _REJECTED: tuple[tuple[type[exp.Expr], str, str, str], ...] = (
-    (exp.Window, "a window function", "there is no rule for it yet", "Use an aggregate and a join, or refresh_mode FULL"),
+    (
+        exp.Window,
+        "a window function",
+        "there is no rule for it yet",
+        "Use an aggregate and a join, or refresh_mode FULL",
+    ),
     (exp.Exists, "EXISTS", "there is no rule for it yet", "Write a join with SELECT DISTINCT of the compared columns"),
     (exp.All, "ALL (subquery)", "there is no rule for it yet", "Compare with a scalar subquery: (SELECT max(...) ...)"),
     (exp.Explode, "explode", "there is no rule for generators yet", "Use refresh_mode FULL"),
@@ -122,10 +127,17 @@ def _reject(node: exp.Expr, where: Binding) -> None:
         return
     if isinstance(node, exp.In) and node.args.get("query") is not None:
         raise unsupported(
-            where.text, node, "IN (subquery)", "there is no rule for it yet", "Write a join with SELECT DISTINCT of the column", "IN"
+            where.text,
+            node,
+            "IN (subquery)",
+            "there is no rule for it yet",
+            "Write a join with SELECT DISTINCT of the column",
+            "IN",
         )
     if isinstance(node, exp.Any):
-        raise unsupported(where.text, node, "ANY", "there is no rule for it yet", "For the aggregate write bool_or(...)", "ANY")
+        raise unsupported(
+            where.text, node, "ANY", "there is no rule for it yet", "For the aggregate write bool_or(...)", "ANY"
+        )
     for kind, construct, why, hint in _REJECTED:
         if isinstance(node, kind):
             raise unsupported(where.text, node, construct, why, hint, kind.__name__.upper())
@@ -142,7 +154,9 @@ def _reject_function(node: exp.Func, where: Binding) -> None:
             where.text, node, name, "its result depends on the order of rows", ORDER_SENSITIVE[name], name.upper()
         )
     if isinstance(node, exp.AggFunc) and name not in ALGEBRAIC | RECOMPUTABLE and name not in ORDER_SENSITIVE:
-        raise unsupported(where.text, node, name, "there is no rule for this aggregate", "Use refresh_mode FULL", name.upper())
+        raise unsupported(
+            where.text, node, name, "there is no rule for this aggregate", "Use refresh_mode FULL", name.upper()
+        )
 
 
 def without_aggregates(bound: exp.Expr, clause: str, where: Binding) -> exp.Expr:

@@ -12,8 +12,18 @@ from spark_trickle.errors import SqlError, UserError
 from spark_trickle.sql import select
 from spark_trickle.sql.bind import Binding, bind, without_aggregates
 from spark_trickle.sql.operators import (
-    Distinct, Filter, Item, Join, OneRow, Operator, Project, Scan, ScanColumn, column, conjuncts,
-)  # fmt: skip
+    Distinct,
+    Filter,
+    Item,
+    Join,
+    OneRow,
+    Operator,
+    Project,
+    Scan,
+    ScanColumn,
+    column,
+    conjuncts,
+)
 from spark_trickle.sql.parse import parse_query, unsupported, wrong
 from spark_trickle.sql.relations import Built, Relation, union_all
 from spark_trickle.sql.rewrite import simplified
@@ -87,9 +97,13 @@ class Builder:
         for clause, keyword in (("limit", "LIMIT"), ("offset", "OFFSET"), ("fetch", "FETCH")):
             if node.args.get(clause) is not None:
                 raise unsupported(
-                    self.text, node.args[clause], keyword, "which rows it leaves depends on all the others",
-                    "Leave it out and put it in the query that reads the stream table", keyword,
-                )  # fmt: skip
+                    self.text,
+                    node.args[clause],
+                    keyword,
+                    "which rows it leaves depends on all the others",
+                    "Leave it out and put it in the query that reads the stream table",
+                    keyword,
+                )
         if isinstance(node, exp.Subquery):
             return self.query(node.this, ctes, outer)
         if isinstance(node, exp.Union):
@@ -116,7 +130,14 @@ class Builder:
                 not table.db and table.name.lower() == name for table in entry.this.find_all(exp.Table)
             )
             if recursive:
-                raise unsupported(self.text, entry, "WITH RECURSIVE", "there is no rule for it yet", "Use refresh_mode FULL", "RECURSIVE")
+                raise unsupported(
+                    self.text,
+                    entry,
+                    "WITH RECURSIVE",
+                    "there is no rule for it yet",
+                    "Use refresh_mode FULL",
+                    "RECURSIVE",
+                )
             columns = tuple(found.name for found in entry.args["alias"].args.get("columns") or ())
             known[name] = Cte(entry.this, columns, dict(known))
         return known
@@ -124,9 +145,7 @@ class Builder:
     def _union(self, node: exp.Union, ctes: Mapping[str, Cte], outer: Scope | None) -> Built:
         left, right = self.query(node.this, ctes, outer), self.query(node.expression, ctes, outer)
         if len(left.outputs) != len(right.outputs):
-            raise wrong(
-                self.text, node.expression, f"UNION of {len(left.outputs)} and {len(right.outputs)} columns"
-            )
+            raise wrong(self.text, node.expression, f"UNION of {len(left.outputs)} and {len(right.outputs)} columns")
         if node.args.get("by_name"):
             by_name = {name.lower(): found for name, found in right.outputs}
             if set(by_name) != {name.lower() for name in left.names}:
@@ -158,7 +177,13 @@ class Builder:
             case exp.Values():
                 found = self._renamed(self._values(node), node)
             case _:
-                raise unsupported(self.text, node, f"{type(node).__name__.upper()} in FROM", "there is no rule for it", "Use refresh_mode FULL")
+                raise unsupported(
+                    self.text,
+                    node,
+                    f"{type(node).__name__.upper()} in FROM",
+                    "there is no rule for it",
+                    "Use refresh_mode FULL",
+                )
         for join in node.args.get("joins") or ():
             found = self.join(found, join, ctes)
         return found
@@ -173,7 +198,14 @@ class Builder:
         ):
             if node.args.get(clause):
                 value = node.args[clause]
-                raise unsupported(self.text, value[0] if isinstance(value, list) else value, construct, why, hint, construct.split()[0])
+                raise unsupported(
+                    self.text,
+                    value[0] if isinstance(value, list) else value,
+                    construct,
+                    why,
+                    hint,
+                    construct.split()[0],
+                )
 
     def _renamed(self, built: Built, node: exp.Expr) -> Relation:
         alias = node.args.get("alias")
@@ -184,7 +216,9 @@ class Builder:
 
     def _table(self, node: exp.Table, ctes: Mapping[str, Cte]) -> Relation:
         if not isinstance(node.this, exp.Identifier):
-            raise unsupported(self.text, node, "a table function", "there is no rule for generators yet", "Use refresh_mode FULL")
+            raise unsupported(
+                self.text, node, "a table function", "there is no rule for generators yet", "Use refresh_mode FULL"
+            )
         parts = tuple(part.name for part in node.parts)
         qualifier = (node.alias,) if node.alias else parts
         alias = node.args.get("alias")
@@ -197,7 +231,9 @@ class Builder:
             return built.under(qualifier, columns or cte.columns)
         source = self.catalog.resolve(parts if len(parts) > 1 else (*self.namespace, *parts))
         if isinstance(source, SourceView):
-            inner = Builder(source.text, self.catalog, self.names, tuple(source.default_namespace.split(".")), self.depth + 1)
+            inner = Builder(
+                source.text, self.catalog, self.names, tuple(source.default_namespace.split(".")), self.depth + 1
+            )
             return inner.query(parse_query(source.text), {}).under(qualifier, columns)
         for name, _ in source.columns:
             check_name(name, f"table {source.key}")
@@ -210,11 +246,17 @@ class Builder:
         kind = " ".join(word for word in (node.side, node.kind) if word and word.upper() not in ("INNER", "CROSS"))
         if kind:
             raise unsupported(
-                self.text, node.this, f"{kind.upper()} JOIN", "there is no rule for it yet",
-                "Write an inner join, or use refresh_mode FULL", kind.split()[0].upper(),
-            )  # fmt: skip
+                self.text,
+                node.this,
+                f"{kind.upper()} JOIN",
+                "there is no rule for it yet",
+                "Write an inner join, or use refresh_mode FULL",
+                kind.split()[0].upper(),
+            )
         if isinstance(node.this, (exp.Lateral, exp.Unnest)):
-            raise unsupported(self.text, node.this, "LATERAL", "there is no rule for it yet", "Use refresh_mode FULL", "LATERAL")
+            raise unsupported(
+                self.text, node.this, "LATERAL", "there is no rule for it yet", "Use refresh_mode FULL", "LATERAL"
+            )
         right = self.relation(node.this, ctes)
         names = self._shared(left.scope, right.scope, node)
         operator: Operator = Join((left.operator, right.operator))

@@ -9,13 +9,39 @@ from sqlglot.tokens import TokenType
 from spark_trickle.sql.parse import tokenize
 
 _CALLS = frozenset(
-    """rand randn random randstr uniform uuid shuffle now current_timestamp current_date current_time localtimestamp
-    monotonically_increasing_id spark_partition_id input_file_name input_file_block_start input_file_block_length current_user user
-    session_user current_catalog current_database current_schema current_timezone unix_timestamp curdate getdate
-    sysdate""".split()
+    [
+        "rand",
+        "randn",
+        "random",
+        "randstr",
+        "uniform",
+        "uuid",
+        "shuffle",
+        "now",
+        "current_timestamp",
+        "current_date",
+        "current_time",
+        "localtimestamp",
+        "monotonically_increasing_id",
+        "spark_partition_id",
+        "input_file_name",
+        "input_file_block_start",
+        "input_file_block_length",
+        "current_user",
+        "user",
+        "session_user",
+        "current_catalog",
+        "current_database",
+        "current_schema",
+        "current_timezone",
+        "unix_timestamp",
+        "curdate",
+        "getdate",
+        "sysdate",
+    ]
 )
 _WITHOUT_PARENTHESES = frozenset(
-    "current_timestamp current_date current_time localtimestamp current_user session_user".split()
+    ["current_timestamp", "current_date", "current_time", "localtimestamp", "current_user", "session_user"]
 )
 _NEEDS_NO_ARGUMENT = frozenset({"unix_timestamp"})
 """Only without arguments do these read the clock."""

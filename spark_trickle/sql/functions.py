@@ -8,10 +8,53 @@ ALGEBRAIC = frozenset({"count", "sum", "avg", "mean", "min", "max"})
 """Aggregates whose change can be merged into their value."""
 
 RECOMPUTABLE = frozenset(
-    """any approx_count_distinct approx_percentile percentile_approx bit_and bit_or bit_xor bool_and bool_or every some corr count_if
-    covar_pop covar_samp kurtosis max_by min_by median percentile regr_avgx regr_avgy regr_count
-    regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy skewness std stddev stddev_pop stddev_samp try_avg try_sum var_pop
-    var_samp variance hll_sketch_agg bitmap_construct_agg bitmap_or_agg product logical_and logical_or""".split()
+    [
+        "any",
+        "approx_count_distinct",
+        "approx_percentile",
+        "percentile_approx",
+        "bit_and",
+        "bit_or",
+        "bit_xor",
+        "bool_and",
+        "bool_or",
+        "every",
+        "some",
+        "corr",
+        "count_if",
+        "covar_pop",
+        "covar_samp",
+        "kurtosis",
+        "max_by",
+        "min_by",
+        "median",
+        "percentile",
+        "regr_avgx",
+        "regr_avgy",
+        "regr_count",
+        "regr_intercept",
+        "regr_r2",
+        "regr_slope",
+        "regr_sxx",
+        "regr_sxy",
+        "regr_syy",
+        "skewness",
+        "std",
+        "stddev",
+        "stddev_pop",
+        "stddev_samp",
+        "try_avg",
+        "try_sum",
+        "var_pop",
+        "var_samp",
+        "variance",
+        "hll_sketch_agg",
+        "bitmap_construct_agg",
+        "bitmap_or_agg",
+        "product",
+        "logical_and",
+        "logical_or",
+    ]
 )
 """Aggregates that depend on nothing but the rows of a group: kept by computing the group again."""
 
@@ -89,5 +132,9 @@ def spark_name(node: exp.Expr) -> str:
         star.replace(exp.Literal.number(1))
     for found in list(shown.find_all(exp.Binary)):
         if not isinstance(found, (exp.Dot, exp.PropertyEQ)) and not isinstance(found.parent, exp.Paren):
-            shown = found.replace(exp.paren(found.copy())) if found is shown else (found.replace(exp.paren(found.copy())), shown)[1]
+            shown = (
+                found.replace(exp.paren(found.copy()))
+                if found is shown
+                else (found.replace(exp.paren(found.copy())), shown)[1]
+            )
     return shown.sql(dialect="spark", normalize_functions="lower").replace("`", "")

@@ -196,7 +196,9 @@ def substitute(expression: exp.Expr, values: dict[str, exp.Expr]) -> exp.Expr:
     def put(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.Column) and node.name in values:
             value = values[node.name].copy()
-            return exp.paren(value) if isinstance(value, (exp.Binary, exp.Unary, exp.Between, exp.In, exp.Case)) else value
+            return (
+                exp.paren(value) if isinstance(value, (exp.Binary, exp.Unary, exp.Between, exp.In, exp.Case)) else value
+            )
         return node
 
     return expression.transform(put)

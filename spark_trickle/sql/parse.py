@@ -57,7 +57,7 @@ def place(text: str, node: exp.Expr | None, keyword: str | None = None) -> tuple
     return before.count("\n") + 1, start - (before.rfind("\n") + 1) + 1
 
 
-def unsupported(  # noqa: PLR0913 - a message has that many parts
+def unsupported(
     text: str, node: exp.Expr | None, construct: str, why: str, hint: str | None = None, keyword: str | None = None
 ) -> UnsupportedSqlError:
     """The error for a construct without a rule, with its place."""

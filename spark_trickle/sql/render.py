@@ -7,8 +7,21 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from spark_trickle.sql.operators import (
-    Aggregate, Distinct, Filter, Item, Join, OneRow, Operator, Project, Scan, UnionAll, column, inputs, scans, used,
-)  # fmt: skip
+    Aggregate,
+    Distinct,
+    Filter,
+    Item,
+    Join,
+    OneRow,
+    Operator,
+    Project,
+    Scan,
+    UnionAll,
+    column,
+    inputs,
+    scans,
+    used,
+)
 
 
 def render(operator: Operator) -> exp.Query:
@@ -44,7 +57,9 @@ class _Renderer:
         if isinstance(source, Aggregate) and all(item.is_rename for item in items):
             return self._grouped(source, items)
         if isinstance(source, Distinct):
-            return self._over(source.input, items, ()).distinct() if source is operator else self._over(source, items, ())
+            return (
+                self._over(source.input, items, ()).distinct() if source is operator else self._over(source, items, ())
+            )
         if isinstance(source, Filter):
             return self._over(source.input, items, source.conditions)
         return self._over(source, items, ())
@@ -62,13 +77,19 @@ class _Renderer:
     def _grouped(self, source: Aggregate, items: tuple[Item, ...]) -> exp.Select:
         values = {item.name: item.expression for item in (*source.keys, *source.calls)}
         chosen = tuple(Item(item.name, values[item.expression.name]) for item in items)
-        below, conditions = source.input, ()
-        if isinstance(below, Filter):
-            below, conditions = below.input, below.conditions  # type: ignore[assignment]
-        selected = self._over(below, chosen, conditions)
-        if not source.keys:
-            return selected
         keys = [item.expression for item in source.keys]
+        below = source.input
+        if isinstance(below, Project) and all(item.is_rename for item in below.items):
+            plain = {item.name: column(item.expression.name) for item in below.items}
+            chosen = tuple(Item(item.name, _replaced(item.expression, plain)) for item in chosen)
+            keys = [_replaced(key, plain) for key in keys]
+            below = below.input
+        conditions: tuple[exp.Expr, ...] = ()
+        if isinstance(below, Filter):
+            below, conditions = below.input, below.conditions
+        selected = self._over(below, chosen, conditions)
+        if not keys:
+            return selected
         if isinstance(below, Scan):
             names = {item.name: column(item.source) for item in below.items}
             keys = [_replaced(key, names) for key in keys]
@@ -113,7 +134,9 @@ class _Renderer:
         for source in union.inputs:
             items = tuple(Item(name, column(its)) for name, its in zip(union.columns, source.columns, strict=True))
             if isinstance(source, Project):
-                items = tuple(Item(name, item.expression) for name, item in zip(union.columns, source.items, strict=True))
+                items = tuple(
+                    Item(name, item.expression) for name, item in zip(union.columns, source.items, strict=True)
+                )
                 source = source.input
             branches.append(self.query(Project(source, items)))
         combined = branches[0]

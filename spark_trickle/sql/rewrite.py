@@ -8,8 +8,22 @@ from dataclasses import replace
 from sqlglot import exp
 
 from spark_trickle.sql.operators import (
-    Aggregate, Distinct, Filter, Item, Join, OneRow, Operator, Project, Scan, UnionAll, column, inputs, substitute, used, with_inputs,
-)  # fmt: skip
+    Aggregate,
+    Distinct,
+    Filter,
+    Item,
+    Join,
+    OneRow,
+    Operator,
+    Project,
+    Scan,
+    UnionAll,
+    column,
+    inputs,
+    substitute,
+    used,
+    with_inputs,
+)
 
 
 def simplified(operator: Operator) -> Operator:
@@ -41,7 +55,8 @@ def filtered(operator: Operator, conditions: tuple[exp.Expr, ...]) -> Operator:
         case Project():
             values = {item.name: item.expression for item in operator.items}
             return Project(
-                filtered(operator.input, tuple(substitute(condition, values) for condition in conditions)), operator.items
+                filtered(operator.input, tuple(substitute(condition, values) for condition in conditions)),
+                operator.items,
             )
         case UnionAll():
             return replace(operator, inputs=tuple(_branch(operator, source, conditions) for source in operator.inputs))
@@ -90,6 +105,8 @@ def _join(sources: tuple[Operator, ...], conditions: tuple[exp.Expr, ...]) -> Op
 
 def projected(operator: Operator, items: tuple[Item, ...]) -> Operator:
     """A projection of a projection is one, unless that would compute something twice."""
+    if isinstance(operator, UnionAll):
+        return _projected_union(operator, items)
     if not isinstance(operator, Project):
         return Project(operator, items)
     values = {item.name: item.expression for item in operator.items}
@@ -97,12 +114,21 @@ def projected(operator: Operator, items: tuple[Item, ...]) -> Operator:
     for item in items:
         for found in item.expression.find_all(exp.Column):
             uses[found.name] = uses.get(found.name, 0) + 1
-    cheap = all(
-        count == 1 or isinstance(values[name], (exp.Column, exp.Literal)) for name, count in uses.items()
-    )
+    cheap = all(count == 1 or isinstance(values[name], (exp.Column, exp.Literal)) for name, count in uses.items())
     if not cheap:
         return Project(operator, items)
     return Project(operator.input, tuple(Item(item.name, _inlined(item.expression, values)) for item in items))
+
+
+def _projected_union(union: UnionAll, items: tuple[Item, ...]) -> Operator:
+    """Each branch projected by itself."""
+    branches = []
+    for source in union.inputs:
+        names: dict[str, exp.Expr] = {
+            mine: column(its) for mine, its in zip(union.columns, source.columns, strict=True)
+        }
+        branches.append(projected(source, tuple(Item(item.name, _inlined(item.expression, names)) for item in items)))
+    return UnionAll(tuple(branches), tuple(item.name for item in items))
 
 
 def _inlined(expression: exp.Expr, values: dict[str, exp.Expr]) -> exp.Expr:

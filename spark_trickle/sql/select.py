@@ -12,8 +12,17 @@ from spark_trickle.errors import SqlError
 from spark_trickle.sql.bind import Binding, bind, without_aggregates
 from spark_trickle.sql.functions import bare_call, function_name, has_aggregate, is_aggregate, spark_name
 from spark_trickle.sql.operators import (
-    Aggregate, Distinct, Filter, Item, OneRow, Operator, Project, column, conjuncts, used,
-)  # fmt: skip
+    Aggregate,
+    Distinct,
+    Filter,
+    Item,
+    OneRow,
+    Operator,
+    Project,
+    column,
+    conjuncts,
+    used,
+)
 from spark_trickle.sql.parse import unsupported, wrong
 from spark_trickle.sql.relations import Built, Relation, in_order, joined
 from spark_trickle.sql.scope import Names, Scope
@@ -45,9 +54,13 @@ class Pending:
             raise wrong(self.builder.text, node, f"a scalar subquery with {len(built.outputs)} columns")
         if not built.one_row:
             raise unsupported(
-                self.builder.text, node, "a scalar subquery that may give no row or several",
-                "only those that are one aggregate over everything have a rule", "Write it as a join, or with max(...)", "SELECT",
-            )  # fmt: skip
+                self.builder.text,
+                node,
+                "a scalar subquery that may give no row or several",
+                "only those that are one aggregate over everything have a rule",
+                "Write it as a join, or with max(...)",
+                "SELECT",
+            )
         name = built.outputs[0][1]
         self.found[name] = built.operator
         return column(name)
@@ -163,7 +176,12 @@ def _keys(group: exp.Group, outputs: list[Output], where: Binding) -> list[exp.E
         nested = any(type(found).__name__.upper() == name.replace(" ", "") for found in group.expressions)
         if group.args.get(clause) or nested:
             raise unsupported(
-                where.text, None, name, "there is no rule for it yet", "Write one GROUP BY per set, with UNION ALL", name.split()[0]
+                where.text,
+                None,
+                name,
+                "there is no rule for it yet",
+                "Write one GROUP BY per set, with UNION ALL",
+                name.split()[0],
             )
     if group.args.get("all") and not group.expressions:
         return [output.expression for output in outputs if not has_aggregate(output.expression)]
@@ -255,7 +273,9 @@ class _Grouping:
         if node in self.keys:
             node.replace(column(self.keys[node]))
         elif is_aggregate(node):
-            if any(has_aggregate(part) for part in bare_call(node).iter_expressions()) and not isinstance(node, (exp.ArraySort, exp.ArraySize)):
+            if any(has_aggregate(part) for part in bare_call(node).iter_expressions()) and not isinstance(
+                node, (exp.ArraySort, exp.ArraySize)
+            ):
                 raise wrong(self.where.text, node, "an aggregate inside an aggregate", hint="Use a subquery")
             node.replace(column(self._call(node)))
         elif isinstance(node, exp.Column):
@@ -280,5 +300,8 @@ class _Grouping:
     def _not_grouped(self, node: exp.Column) -> SqlError:
         shown = next((v.name for v in self.where.scope.columns if v.column == node.name), node.name)
         return wrong(
-            self.where.text, node, f"column '{shown}' is neither in GROUP BY nor in an aggregate", hint=f"Add it to GROUP BY, or use max({shown})"
+            self.where.text,
+            node,
+            f"column '{shown}' is neither in GROUP BY nor in an aggregate",
+            hint=f"Add it to GROUP BY, or use max({shown})",
         )

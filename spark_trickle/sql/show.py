@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from spark_trickle.sql.operators import AFTER, Aggregate, Distinct, Filter, Item, Join, OneRow, Operator, Project, Scan, UnionAll, inputs
+from spark_trickle.sql.operators import (
+    AFTER,
+    Aggregate,
+    Distinct,
+    Filter,
+    Item,
+    Join,
+    OneRow,
+    Operator,
+    Project,
+    Scan,
+    UnionAll,
+    inputs,
+)
 
 
 def show(operator: Operator, indent: int = 0) -> str:
@@ -40,7 +53,9 @@ def _line(operator: Operator) -> str:
 
 def _items(items: tuple[Item, ...]) -> str:
     return ", ".join(
-        item.name if item.is_rename and item.expression.name == item.name else f"{_text(item.expression)} AS {item.name}"
+        item.name
+        if item.is_rename and item.expression.name == item.name
+        else f"{_text(item.expression)} AS {item.name}"
         for item in items
     )
 

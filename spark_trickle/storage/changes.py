@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from spark_trickle.errors import InternalError
 from spark_trickle.model.frontier import Pin
 from spark_trickle.names import TableName, quote
 from spark_trickle.storage.columns import Column, changed_column, incomparable, read_columns
-from spark_trickle.storage.iceberg import Bulk, Java, JavaTable, Snapshot, java_class, jvm, load
+from spark_trickle.storage.iceberg import Bulk, Java, JavaTable, Snapshot, java_class, jvm, load, no_arguments
 from spark_trickle.storage.netting import WEIGHT, net
 from spark_trickle.storage.windows import (
     Broken,
@@ -74,7 +75,7 @@ class ChangeFeed:
         broken = self._schema_broken(java, since, shape, columns)
         if broken is not None:
             return broken
-        window = self._collect(table, java, history, stretches(history, start, end))
+        window = self._collect(java, stretches(history, start, end))
         if window.both_signs:
             broken = incomparable(shape, columns)
         return broken or window
@@ -90,7 +91,7 @@ class ChangeFeed:
         for files in window.touched:
             parts.extend(self._deleted_rows(window.table, files, names))
         if not parts:
-            return _weighted(self._spark.table(window.name.sql), names, 1).where("false")
+            return _weighted(self._no_rows(window.table), names, 1)
         rows = reduce(DataFrame.unionAll, parts)
         return net(rows) if window.both_signs else rows
 
@@ -104,31 +105,26 @@ class ChangeFeed:
 
     # --- which files ---
 
-    def _collect(
-        self, name: TableName, java: JavaTable, history: Mapping[int, Snapshot], cuts: Sequence[Stretch]
-    ) -> Window:
-        added, removed = self._bulk.list(jvm(self._spark).java.util.ArrayList()), jvm(self._spark).java.util.ArrayList()
+    def _collect(self, java: JavaTable, cuts: Sequence[Stretch]) -> Window:
+        added, removed = jvm(self._spark).java.util.ArrayList(), jvm(self._spark).java.util.ArrayList()
         touched: list[Touched] = []
         rows = deleted = 0
         for stretch in cuts:
             if stretch.appends_only or stretch.since is None:
                 tasks = self._plan_added(java, stretch)
                 added.addAll(tasks)
-                rows += sum(
-                    int(count) for count in self._bulk.read(tasks, "ContentScanTask.file", "ContentFile.recordCount")
-                )
+                counts = self._bulk.read(tasks, "ContentScanTask.file", "ContentFile.recordCount")
+                rows += sum(int(count) for count in counts)
                 continue
             before, after = self._plan(java, stretch.since), self._plan(java, stretch.until)
             found = compare(self._states(before), self._states(after), linear=stretch.linear)
             added.addAll(self._bulk.pick(after, found.added))
             removed.addAll(self._bulk.pick(before, found.removed))
-            if found.touched:
+            if found.touched_before or found.touched_after:
                 touched.append(
                     Touched(
-                        after=self._bulk.pick(after, (new for _, new in found.touched)),
-                        before=self._bulk.pick(before, (old for old, _ in found.touched))
-                        if found.before_rows
-                        else None,
+                        before=_some(self._bulk.pick(before, found.touched_before)),
+                        after=_some(self._bulk.pick(after, found.touched_after)),
                         before_rows=found.before_rows,
                         revives=found.revives,
                     )
@@ -136,10 +132,9 @@ class ChangeFeed:
             rows += found.inserted_rows + found.deleted_rows
             deleted += found.deleted_rows
         return Window(
-            name=name,
             table=java,
-            added=added if added.size() else None,
-            removed=removed if removed.size() else None,
+            added=_some(added),
+            removed=_some(removed),
             touched=tuple(touched),
             rows=rows,
             deleted_rows=deleted,
@@ -149,14 +144,14 @@ class ChangeFeed:
         """A task for each data file of a snapshot, with the deletes that apply to it."""
         if snapshot is None:
             return jvm(self._spark).java.util.ArrayList()
-        return self._bulk.list(java.newScan().useSnapshot(snapshot).planFiles())
+        return self._bulk.to_list(java.newScan().useSnapshot(snapshot).planFiles())
 
     def _plan_added(self, java: JavaTable, stretch: Stretch) -> Java:
         if stretch.since is None:
             return self._plan(java, stretch.until)
         # Opens only the manifests that the appends wrote, whatever the size of the table.
         scan = java.newIncrementalAppendScan().fromSnapshotExclusive(stretch.since).toSnapshot(stretch.until)
-        return self._bulk.list(scan.planFiles())
+        return self._bulk.to_list(scan.planFiles())
 
     def _states(self, tasks: Java) -> list[FileState]:
         read = self._bulk.read
@@ -213,17 +208,19 @@ class ChangeFeed:
 
     def _deleted_rows(self, table: JavaTable, files: Touched, names: Sequence[str]) -> list[DataFrame]:
         """Rows of files that both versions have: deleted after and not before, and where that can be the reverse."""
-        gone = self._addressed(table, files.after, names)
-        if files.before is None:
-            return [_weighted(gone, names, -1)]
-        addresses = self._addressed(table, files.before, ())
-        if files.before_rows <= _BROADCAST_ROWS:
-            addresses = F.broadcast(addresses)
-        parts = [_weighted(gone.join(addresses, list(_ADDRESS), "left_anti"), names, -1)]
-        if files.revives:
+        parts: list[DataFrame] = []
+        if files.after is not None:
+            gone = self._addressed(table, files.after, names)
+            if files.before is not None:
+                addresses = self._addressed(table, files.before, ())
+                small = files.before_rows <= _BROADCAST_ROWS
+                gone = gone.join(F.broadcast(addresses) if small else addresses, list(_ADDRESS), "left_anti")
+            parts.append(_weighted(gone, names, -1))
+        if files.revives and files.before is not None:
             back = self._addressed(table, files.before, names)
-            again = back.join(self._addressed(table, files.after, ()), list(_ADDRESS), "left_anti")
-            parts.append(_weighted(again, names, 1))
+            if files.after is not None:
+                back = back.join(self._addressed(table, files.after, ()), list(_ADDRESS), "left_anti")
+            parts.append(_weighted(back, names, 1))
         return parts
 
     def _addressed(self, table: JavaTable, tasks: Java, names: Sequence[str]) -> DataFrame:
@@ -241,6 +238,12 @@ class ChangeFeed:
         frame = self._spark.table(f"{_STAGED_CATALOG}.{quote(key)}")
         return self._with_metadata(frame) if metadata else frame
 
+    def _no_rows(self, table: JavaTable) -> DataFrame:
+        converted = jvm(self._spark).org.apache.iceberg.spark.SparkSchemaUtil.convert(table.schema())
+        fields = StructType.fromJson(json.loads(converted.json())).fields
+        columns = (F.lit(None).cast(field.dataType).alias(field.name) for field in fields)
+        return self._spark.range(0).where("false").select(*columns)
+
     def _with_metadata(self, frame: DataFrame) -> DataFrame:
         """Offer `_file`, `_pos` and `_deleted` as columns.
 
@@ -248,11 +251,11 @@ class ChangeFeed:
         (`_row_id`) is also among its data columns there.
         """
         java = jvm(self._spark)
-        relation = frame._jdf.queryExecution().analyzed()  # type: ignore[attr-defined]
+        relation = frame._jdf.queryExecution().analyzed()
         while relation.nodeName() == "SubqueryAlias":
             relation = relation.child()
         offered = self._spark.sql(f"SELECT '' AS _file, 0L AS _pos, false AS {_DELETED}")
-        columns = offered._jdf.queryExecution().analyzed().output()  # type: ignore[attr-defined]
+        columns = offered._jdf.queryExecution().analyzed().output()
         wider = java.org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation(
             relation.table(),
             relation.output().concat(columns).toList(),
@@ -261,7 +264,7 @@ class ChangeFeed:
             relation.options(),
             relation.timeTravelSpec(),
         )
-        session = self._spark._jsparkSession  # type: ignore[attr-defined]
+        session = self._spark._jsparkSession
         return DataFrame(java.org.apache.spark.sql.classic.Dataset.ofRows(session, wider), self._spark)
 
     def _table_cache(self) -> Java:
@@ -269,13 +272,10 @@ class ChangeFeed:
             self._spark.conf.set(
                 f"spark.sql.catalog.{_STAGED_CATALOG}", "org.apache.iceberg.spark.SparkRewriteTableCatalog"
             )
-            gateway = self._spark.sparkContext._gateway  # type: ignore[attr-defined]
-            java = jvm(self._spark)
-            # `get` is also the name of a lookup by key, and the gateway takes that one.
-            singleton = java_class(self._spark, "org.apache.iceberg.spark.SparkTableCache").getMethod(
-                "get", gateway.new_array(java.java.lang.Class, 0)
-            )
-            self._cache = singleton.invoke(None, gateway.new_array(java.java.lang.Object, 0))
+            # `get` is also the name of a lookup by key, and the gateway would take that one.
+            cache = java_class(self._spark, "org.apache.iceberg.spark.SparkTableCache")
+            get = cache.getMethod("get", no_arguments(self._spark, "Class"))
+            self._cache = get.invoke(None, no_arguments(self._spark, "Object"))
         return self._cache
 
 
@@ -285,3 +285,7 @@ def _columns(schema: Java, spark: SparkSession) -> dict[str, Column]:
 
 def _weighted(frame: DataFrame, names: Sequence[str], weight: int) -> DataFrame:
     return frame.select(*(quote(name) for name in names), F.lit(weight).cast("bigint").alias(WEIGHT))
+
+
+def _some(tasks: Java) -> Java | None:
+    return tasks if tasks.size() else None

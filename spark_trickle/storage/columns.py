@@ -13,7 +13,7 @@ from typing import TypeAlias
 from spark_trickle.errors import NotFoundError
 from spark_trickle.ports import Broken
 
-Json: TypeAlias = "str | int | bool | None | Mapping[str, Json] | Sequence[Json]"
+Json: TypeAlias = "str | int | bool | Mapping[str, Json] | Sequence[Json] | None"
 
 _INCOMPARABLE = ("variant", "geometry", "geography")
 _WIDER = {("int", "long"), ("float", "double")}

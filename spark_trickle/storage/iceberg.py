@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from py4j.protocol import Py4JJavaError
+from pyspark.errors import AnalysisException
 
 from spark_trickle.errors import InternalError, NotFoundError
 from spark_trickle.model.frontier import Pin
@@ -43,7 +43,7 @@ class Snapshot:
 
 def jvm(spark: SparkSession) -> Java:
     """The gateway's view of the JVM."""
-    return spark._jvm  # type: ignore[attr-defined]
+    return spark._jvm
 
 
 def java_class(spark: SparkSession, name: str) -> Java:
@@ -51,13 +51,18 @@ def java_class(spark: SparkSession, name: str) -> Java:
     return jvm(spark).java.lang.Thread.currentThread().getContextClassLoader().loadClass(name)
 
 
+def no_arguments(spark: SparkSession, of: str) -> Java:
+    """An empty array of a class of `java.lang`, as reflection wants it."""
+    gateway: Any = spark.sparkContext._gateway
+    return gateway.new_array(getattr(jvm(spark).java.lang, of), 0)
+
+
 def load(spark: SparkSession, name: TableName) -> JavaTable:
     """The table as it is now in this session's catalog."""
     try:
-        return jvm(spark).org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, name.sql)  # type: ignore[attr-defined]
-    except Py4JJavaError as err:
-        missing = ("NoSuchTableException", "NoSuchNamespaceException", "NoSuchDatabaseException")
-        if err.java_exception.getClass().getSimpleName() in missing:
+        return jvm(spark).org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, name.sql)
+    except AnalysisException as err:
+        if err.getCondition() in ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND"):
             raise NotFoundError("table", name) from err
         raise
 
@@ -108,7 +113,7 @@ class Bulk:
         self._spark = spark
         self._functions: dict[str, Java] = {}
 
-    def list(self, items: Java) -> Java:
+    def to_list(self, items: Java) -> Java:
         """A Java list of what an iterable holds."""
         return self._lists.newArrayList(items)
 
@@ -120,14 +125,14 @@ class Bulk:
         return picked
 
     def map(self, items: Java, *getters: str) -> Java:
-        """The items with each getter applied in turn. A getter is written `Interface.method`, of `org.apache.iceberg`."""
+        """The items with each getter applied in turn, written `Interface.method` for those of `org.apache.iceberg`."""
         for getter in getters:
             items = self._lists.transform(items, self._function(getter))
         return items
 
     def flatten(self, lists: Java) -> Java:
         """The items of a list of lists, as one list."""
-        return self.list(self._guava.collect.Iterables.concat(lists))
+        return self.to_list(self._guava.collect.Iterables.concat(lists))
 
     def read(self, items: Java, *getters: str) -> list[str]:
         """A property of each item as text; null is the empty string."""
@@ -142,7 +147,7 @@ class Bulk:
 
     def snapshots(self, table: JavaTable) -> Mapping[int, Snapshot]:
         """Every snapshot that the table still has."""
-        kept = self.list(table.snapshots())
+        kept = self.to_list(table.snapshots())
         columns = (self.read(kept, f"Snapshot.{name}") for name in ("snapshotId", "parentId", "operation", "schemaId"))
         return {
             int(id_): Snapshot(int(id_), int(parent) if parent else None, operation, int(schema) if schema else None)
@@ -161,8 +166,9 @@ class Bulk:
         if getter not in self._functions:
             interface, _, method = getter.partition(".")
             java = jvm(self._spark)
-            no_arguments = self._spark.sparkContext._gateway.new_array(java.java.lang.Class, 0)  # type: ignore[attr-defined]
-            found = java_class(self._spark, f"org.apache.iceberg.{interface}").getMethod(method, no_arguments)
+            found = java_class(self._spark, f"org.apache.iceberg.{interface}").getMethod(
+                method, no_arguments(self._spark, "Class")
+            )
             handle = java.java.lang.invoke.MethodHandles.publicLookup().unreflect(found)
             function = java_class(self._spark, f"{_GUAVA}.base.Function")
             self._functions[getter] = java.java.lang.invoke.MethodHandleProxies.asInterfaceInstance(function, handle)

@@ -39,9 +39,9 @@ def view_pin(spark: SparkSession, name: TableName, location: str) -> Pin:
 
 
 def _load(spark: SparkSession, name: TableName) -> Any:
-    jvm: Any = spark._jvm  # type: ignore[attr-defined]
-    gateway: Any = spark.sparkContext._gateway  # type: ignore[attr-defined]
-    catalog = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergCatalog(spark._jsparkSession, LAKE)  # type: ignore[attr-defined]
+    jvm: Any = spark._jvm
+    gateway: Any = spark.sparkContext._gateway
+    catalog = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergCatalog(spark._jsparkSession, LAKE)
     levels = name.namespace.split(".")
     array = gateway.new_array(jvm.java.lang.String, len(levels))
     for index, level in enumerate(levels):

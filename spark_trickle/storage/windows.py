@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from spark_trickle.names import TableName
 from spark_trickle.ports import Broken
 
 if TYPE_CHECKING:
@@ -27,9 +26,10 @@ COMPACTION = "replace"
 class Touched:
     """Data files of both versions whose deletes differ. Lists of tasks, each a file with the deletes of one version."""
 
-    after: Java
     before: Java | None
     """None: none of them had a delete before."""
+    after: Java | None
+    """None: none of them has a delete any more."""
     before_rows: int
     """Rows that were deleted before, at the most."""
     revives: bool
@@ -40,7 +40,6 @@ class Touched:
 class Window:
     """What changed in a table between two versions. Made and read by `ChangeFeed`."""
 
-    name: TableName
     table: JavaTable
     """As of the later version: its schema is the one that rows are read with."""
     added: Java | None = None
@@ -145,8 +144,9 @@ class Comparison:
 
     added: tuple[int, ...]
     removed: tuple[int, ...]
-    touched: tuple[tuple[int, int], ...]
-    """Before and after."""
+    touched_before: tuple[int, ...]
+    """Files of both whose deletes differ, as far as they had deletes before."""
+    touched_after: tuple[int, ...]
     revives: bool
     inserted_rows: int
     deleted_rows: int
@@ -162,7 +162,8 @@ def compare(before: Sequence[FileState], after: Sequence[FileState], *, linear: 
     old = {file.location: index for index, file in enumerate(before)}
     new = {file.location for file in after}
     added: list[int] = []
-    touched: list[tuple[int, int]] = []
+    touched_before: list[int] = []
+    touched_after: list[int] = []
     inserted = deleted = before_rows = 0
     revives = False
     for index, file in enumerate(after):
@@ -173,7 +174,10 @@ def compare(before: Sequence[FileState], after: Sequence[FileState], *, linear: 
         was = before[old[file.location]]
         if was.deletes == file.deletes:
             continue
-        touched.append((old[file.location], index))
+        if was.deletes:
+            touched_before.append(old[file.location])
+        if file.deletes:
+            touched_after.append(index)
         gained, lost = file.deletes - was.deletes, was.deletes - file.deletes
         deleted += min(file.rows, _grown(file, gained, lost))
         before_rows += file.dead(was.deletes)
@@ -185,7 +189,8 @@ def compare(before: Sequence[FileState], after: Sequence[FileState], *, linear: 
     return Comparison(
         added=tuple(added),
         removed=tuple(removed),
-        touched=tuple(touched),
+        touched_before=tuple(touched_before),
+        touched_after=tuple(touched_after),
         revives=revives,
         inserted_rows=inserted,
         deleted_rows=deleted,

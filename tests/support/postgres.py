@@ -62,7 +62,9 @@ def running() -> Iterator[Cluster]:
         if prefix:
             shutil.chown(folder, _somebody_else())
         data = folder / "data"
-        _run([*prefix, str(binaries / "initdb"), "-D", str(data), "-U", _USER, "-A", "trust", "-E", "UTF8", "--no-sync"])
+        _run(
+            [*prefix, str(binaries / "initdb"), "-D", str(data), "-U", _USER, "-A", "trust", "-E", "UTF8", "--no-sync"]
+        )
         port = _free_port()
         settings = {
             "port": str(port),

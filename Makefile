@@ -1,0 +1,45 @@
+# 'make' lists what there is. Everything runs from .venv, which 'make setup' fills.
+.DEFAULT_GOAL := help
+.PHONY: help setup setup-test demo test test-fast test-spark lint format bench clean
+
+BIN := .venv/bin
+PYTEST := $(BIN)/python -m pytest
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## Make .venv, check Java, fetch Spark's jars; quick when done
+	@scripts/setup.sh
+
+setup-test: ## As setup, and PostgreSQL for the tests
+	@scripts/setup.sh --test
+
+demo: setup ## See it work, in a folder of its own
+	@$(BIN)/trickle demo
+
+test: setup-test lint ## Everything: lint, types, all tests
+	$(PYTEST) -m "not spark"
+	$(PYTEST) -m spark
+
+test-fast: setup ## Tests without Java and PostgreSQL
+	$(PYTEST) -m fast
+
+test-spark: setup ## Only the tests that start a JVM
+	$(PYTEST) -m spark
+
+lint: setup ## Style, types, direction of imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: setup ## Put the code into its format
+	$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format .
+
+bench: setup ## Measure incremental against full
+	$(BIN)/python -m bench
+
+clean: ## Remove what can be made again
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist
+	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +

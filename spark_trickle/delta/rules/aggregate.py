@@ -1,0 +1,135 @@
+"""Grouping:  Δ(γ R) is merged from the partial aggregates of ΔR, one row per touched key.
+
+    COUNT(x)   Σ w over x not NULL             SUM(x)   Σ w·x
+    MIN, MAX   the extremum of what came and the extremum of what went
+    all        n = Σ w  and  lost = Σ -w over w < 0
+
+Counts and exact sums are linear in ΔR, so cancelling rows do no harm and need not be found. The others look at single rows: for them ΔR is
+consolidated first, or a row that only seems to go would cause a recomputation.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from spark_trickle.delta.consolidate import consolidated, nonzero
+from spark_trickle.delta.plan import WEIGHT, Groups, Keep, Kept
+from spark_trickle.delta.types import cast, decimal, is_integer
+from spark_trickle.sql.functions import bare_call
+from spark_trickle.sql.operators import Aggregate, Filter, Item, Operator, Project, column, used
+
+N, LOST, SEEN = "_trickle_n", "_trickle_lost", "_trickle_seen"
+_LINEAR = (Keep.COUNT, Keep.SUM, Keep.AVG)
+
+
+def change_column(kept: Kept, groups: Groups) -> str:
+    """Column of the delta: how much a count or a sum changes."""
+    return N if kept.column == groups.rows else f"_trickle_change_{kept.column}"
+
+
+def new_column(kept: Kept) -> str:
+    """Column of the delta: the extremum of what came."""
+    return f"_trickle_new_{kept.column}"
+
+
+def gone_column(kept: Kept) -> str:
+    """Column of the delta: the extremum of what went."""
+    return f"_trickle_gone_{kept.column}"
+
+
+def arguments(call: exp.Expr) -> list[exp.Expr]:
+    """What an aggregate is computed from; nothing for COUNT(*)."""
+    bare = bare_call(call)
+    parts = [bare.this, *(bare.args.get("expressions") or ())]
+    return [part for part in parts if isinstance(part, exp.Expr) and not isinstance(part, exp.Star)]
+
+
+def partials(groups: Groups, change: Operator) -> Operator:
+    """The change of the input to one row per key that changed."""
+    aggregate = groups.operator
+    keys = tuple(Item(f"_trickle_key_{i}", key.expression) for i, key in enumerate(aggregate.keys))
+    linear = all(kept.how in _LINEAR for kept in groups.kept)
+    if not linear:
+        change = _narrow(groups, change, keys)
+        keys = tuple(Item(key.name, column(key.name)) for key in keys)
+    calls = [
+        Item(N, _total(column(WEIGHT), groups)),
+        Item(LOST, _total(_when(_lost(), exp.Neg(this=column(WEIGHT))), groups)),
+    ]
+    for kept in groups.kept:
+        if kept.column != groups.rows:
+            calls.extend(_partial(kept, groups))
+    names = (
+        *(Item(name, column(key.name)) for name, key in zip(groups.keys, keys, strict=True)),
+        *(Item(call.name, column(call.name)) for call in calls),
+    )
+    if not linear and groups.keys:  # each group has a row that really came or went
+        return Project(Aggregate(change, keys, tuple(calls)), names)
+    if linear:
+        telling = [nonzero(N)]
+        telling += [
+            nonzero(change_column(kept, groups))
+            for kept in groups.kept
+            if kept.how is not Keep.AVG and kept.column != groups.rows
+        ]
+    else:
+        telling = [nonzero(SEEN)]
+        calls.append(Item(SEEN, exp.Count(this=exp.Star(), big_int=True)))
+    return Project(Filter(Aggregate(change, keys, tuple(calls)), (exp.or_(*telling),)), names)
+
+
+def _narrow(groups: Groups, change: Operator, keys: tuple[Item, ...]) -> Operator:
+    """Keys and arguments only, consolidated."""
+    names = sorted({name for kept in groups.kept for name in used(kept.call)})
+    narrow = Project(change, (*keys, *(Item(name, column(name)) for name in names), Item(WEIGHT, column(WEIGHT))))
+    return consolidated(narrow, tuple(found for found in groups.floating if found.name in names))
+
+
+def _partial(kept: Kept, groups: Groups) -> list[Item]:
+    values = arguments(kept.call)
+    weight = column(WEIGHT)
+    match kept.how:
+        case Keep.COUNT:
+            present = [exp.Is(this=_operand(value), expression=exp.Null()).not_() for value in values]
+            counted: exp.Expr = _when(exp.and_(*present), weight) if present else weight
+            return [Item(change_column(kept, groups), _total(counted, groups))]
+        case Keep.SUM | Keep.FLOAT_SUM:
+            return [Item(change_column(kept, groups), exp.Sum(this=_weighed(values[0], kept.argument_type)))]
+        case Keep.MIN | Keep.MAX:
+            extremum = exp.Min if kept.how is Keep.MIN else exp.Max
+            came = exp.GT(this=weight, expression=exp.Literal.number(0))
+            return [
+                Item(new_column(kept), extremum(this=_only(came, values[0]))),
+                Item(gone_column(kept), extremum(this=_only(_lost(), values[0]))),
+            ]
+    return []
+
+
+def _weighed(value: exp.Expr, kind: str) -> exp.Expr:
+    """Value times weight, in a type in which nothing is lost."""
+    if decimal(kind) is not None:
+        return exp.Mul(this=_operand(value), expression=cast(column(WEIGHT), "decimal(10,0)"))
+    exact = "bigint" if is_integer(kind) else "double"
+    return exp.Mul(this=cast(value.copy(), exact), expression=column(WEIGHT))
+
+
+def _total(value: exp.Expr, groups: Groups) -> exp.Expr:
+    total = exp.Sum(this=value.copy())
+    # Over no rows at all, which only happens without keys, the sum of nothing is 0 here.
+    return total if groups.keys else exp.Coalesce(this=total, expressions=[exp.Literal.number(0)])
+
+
+def _lost() -> exp.Expr:
+    return exp.LT(this=column(WEIGHT), expression=exp.Literal.number(0))
+
+
+def _when(condition: exp.Expr, value: exp.Expr) -> exp.Expr:
+    return exp.case().when(condition, value).else_(exp.Literal.number(0))
+
+
+def _only(condition: exp.Expr, value: exp.Expr) -> exp.Expr:
+    return exp.case().when(condition.copy(), value.copy())
+
+
+def _operand(value: exp.Expr) -> exp.Expr:
+    return exp.paren(value.copy()) if isinstance(value, (exp.Binary, exp.Unary, exp.Case)) else value.copy()

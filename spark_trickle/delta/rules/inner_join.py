@@ -1,0 +1,36 @@
+"""Inner join:  Δ(R1 ⋈ R2 ⋈ … ⋈ Rn) = Σi  R1_after ⋈ … ⋈ ΔRi ⋈ … ⋈ Rn_before.
+
+Inputs before the changing one are taken after the window, those behind it before the window, so each pair of simultaneous changes is
+counted once, and no term needs a correction. Inputs that did not change are the same before and after; after is taken. Each term has one
+change, so its weight is the weight of the term.
+"""
+
+from __future__ import annotations
+
+from spark_trickle.delta.plan import Version
+from spark_trickle.delta.ranges import restricted
+from spark_trickle.delta.rules.rule import Recur, weighted
+from spark_trickle.sql.operators import Join, Operator, Project, UnionAll, at, scans
+
+
+def differentiate(join: Join, changed: frozenset[str], recur: Recur) -> Operator | None:
+    terms: list[Operator] = []
+    for place, source in enumerate(join.inputs):
+        change = recur(source, changed)
+        if change is None:
+            continue
+        others = restricted(join, place, changed)
+        versions = [
+            at(other, (Version.BEFORE if i > place and _moves(other, changed) else Version.AFTER).value)
+            for i, other in enumerate(others)
+            if i != place
+        ]
+        term = Join((change, *versions), join.conditions)
+        terms.append(Project(term, weighted(join.columns)))
+    if not terms:
+        return None
+    return terms[0] if len(terms) == 1 else UnionAll(tuple(terms), terms[0].columns)
+
+
+def _moves(operator: Operator, changed: frozenset[str]) -> bool:
+    return any(scan.source in changed for scan in scans(operator))

@@ -1,0 +1,22 @@
+"""The look of a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from spark_trickle.delta.plan import WEIGHT
+from spark_trickle.sql.operators import Item, Operator, Project, column
+
+Recur = Callable[[Operator, frozenset[str]], Operator | None]
+Rule = Callable[[Any, frozenset[str], Recur], Operator | None]
+
+
+def weighted(columns: tuple[str, ...]) -> tuple[Item, ...]:
+    """The columns and the weight, passed on."""
+    return tuple(Item(name, column(name)) for name in (*columns, WEIGHT))
+
+
+def in_order(change: Operator, columns: tuple[str, ...]) -> Operator:
+    """The change with exactly these columns, then the weight."""
+    return change if change.columns == (*columns, WEIGHT) else Project(change, weighted(columns))

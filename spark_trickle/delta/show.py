@@ -1,0 +1,52 @@
+"""A maintenance plan as text, for `explain`: what is kept, how, and the SQL that computes the change."""
+
+from __future__ import annotations
+
+from spark_trickle.delta.differentiate import delta
+from spark_trickle.delta.plan import PUBLIC, Bag, Keep, Kept, MaintenancePlan, Node
+from spark_trickle.sql.show import show as show_tree
+
+_WAYS = {
+    Keep.COUNT: "merged",
+    Keep.SUM: "merged",
+    Keep.FLOAT_SUM: "added on insert, recomputed for groups that lost rows",
+    Keep.AVG: "computed from its sum and count",
+    Keep.MIN: "merged on insert, recomputed for groups that lost their extremum",
+    Keep.MAX: "merged on insert, recomputed for groups that lost their extremum",
+    Keep.RECOMPUTE: "recomputed for changed groups",
+}
+
+
+def show(plan: MaintenancePlan) -> str:
+    """All nodes, in the order in which they are refreshed."""
+    return "\n\n".join(_node(node) for node in plan.nodes)
+
+
+def _node(node: Node) -> str:
+    kind = "public table" if node.label == PUBLIC else f"internal table {node.label}"
+    lines = [f"{kind} ({', '.join(node.columns)})"]
+    upkeep = node.upkeep
+    if isinstance(upkeep, Bag):
+        by = f"by key ({', '.join(node.key)})" if node.key else "row by row"
+        lines.append(f"  kept {by}")
+    else:
+        by = f"per ({', '.join(upkeep.keys)})" if upkeep.keys else "as one row"
+        lines.append(f"  kept {by}")
+        lines.extend(f"    {_kept(kept)}" for kept in upkeep.kept)
+    lines.append(_indented(show_tree(upkeep.operator)))
+    change = delta(node, frozenset(node.inputs))
+    if change is None:
+        lines.append("  change: none, it reads no table")
+    else:
+        lines.append("  change, if all inputs change:")
+        lines.append(_indented(change.sql(dialect="spark", pretty=True), 4))
+    return "\n".join(lines)
+
+
+def _kept(kept: Kept) -> str:
+    call = kept.call.sql(dialect="spark").replace("`", "")
+    return f"{kept.column} = {call}: {_WAYS[kept.how]}"
+
+
+def _indented(text: str, by: int = 2) -> str:
+    return "\n".join(" " * by + line for line in text.split("\n"))

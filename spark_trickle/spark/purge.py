@@ -1,0 +1,62 @@
+"""Deleting the files of a table that is no longer in the catalog. What is deleted is what its metadata names, never a
+folder: another table may already live there under the same name.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spark_trickle.names import LAKE
+from spark_trickle.spark.failures import spark_errors
+from spark_trickle.storage.iceberg import Java, jvm
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+HADOOP_IO = "org.apache.iceberg.hadoop.HadoopFileIO"
+
+
+def purge(spark: SparkSession, location: str) -> None:
+    """Delete data, deletes, manifests and metadata of a dropped table, given its last metadata file."""
+    with spark_errors(f"deleting the files of '{location}'"):
+        io = lake_io(spark)
+        if not io.newInputFile(location).exists():
+            return
+        iceberg = jvm(spark).org.apache.iceberg
+        metadata = iceberg.TableMetadataParser.read(io, location)
+        iceberg.CatalogUtil.dropTableData(io, metadata)
+        root = str(metadata.location())
+        remove_empty_folders(spark, io, f"{root}/data", f"{root}/metadata", root)
+
+
+def lake_io(spark: SparkSession) -> Java:
+    """Access to files as the catalog `lake` of this session has it."""
+    java = jvm(spark)
+    prefix = f"spark.sql.catalog.{LAKE}."
+    properties = java.java.util.HashMap()
+    for key, value in spark.conf.getAll.items():
+        if key.startswith(prefix):
+            properties.put(key.removeprefix(prefix), value)
+    configuration = spark._jsparkSession.sessionState().newHadoopConf()
+    return java.org.apache.iceberg.CatalogUtil.loadFileIO(
+        properties.getOrDefault("io-impl", HADOOP_IO), properties, configuration
+    )
+
+
+def remove_empty_folders(spark: SparkSession, io: Java, *folders: str) -> None:
+    """Remove folders that hold nothing. Object stores have no folders, and so nothing is left there."""
+    for folder in folders:
+        files = folder_access(spark, io, folder)
+        if files is None:
+            return
+        system, path = files
+        if system.exists(path) and len(system.listStatus(path)) == 0:
+            system.delete(path, False)
+
+
+def folder_access(spark: SparkSession, io: Java, folder: str) -> tuple[Java, Java] | None:
+    """The file system of a folder, and the folder's path in it; None where the store is not reached that way."""
+    if str(io.getClass().getName()) != HADOOP_IO:
+        return None
+    path = jvm(spark).org.apache.hadoop.fs.Path(folder)
+    return path.getFileSystem(io.conf()), path

@@ -1,0 +1,285 @@
+"""A stream table kept in DuckDB: the same plan, deltas and merge statements as on Spark, run in milliseconds and compared with the query.
+
+Leaves are schemas here (`before`, `after`, `changes`, `step`), so the generated SQL runs as it is, in DuckDB's dialect.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+import duckdb
+from sqlglot import exp, parse_one
+
+from spark_trickle.delta.differentiate import delta
+from spark_trickle.delta.merge import flagged, keyed_merge_statement, merge_statement, overwrite_statement, recomputed
+from spark_trickle.delta.nodes import plan
+from spark_trickle.delta.plan import WEIGHT, Bag, Column, MaintenancePlan, Node
+from spark_trickle.delta.ranges import KEY_RANGE
+from spark_trickle.errors import NotFoundError
+from spark_trickle.sql.build import build
+from spark_trickle.sql.parse import parse_query
+from spark_trickle.sql.sources import SourceTable, SourceView
+
+_SPARK_TYPES = {
+    "TINYINT": "tinyint", "SMALLINT": "smallint", "INTEGER": "int", "BIGINT": "bigint", "HUGEINT": "decimal(38,0)",
+    "DOUBLE": "double", "FLOAT": "float", "VARCHAR": "string", "BOOLEAN": "boolean", "DATE": "date", "TIMESTAMP": "timestamp_ntz",
+}  # fmt: skip
+Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A source: its columns as DuckDB declares them; `NOT NULL` counts."""
+
+    name: str
+    columns: str
+
+
+@dataclass
+class Lake:
+    """Sources in DuckDB, with what they were at the last refresh."""
+
+    tables: Sequence[Table]
+    views: dict[str, str] = field(default_factory=dict)
+    connection: Any = field(default_factory=lambda: duckdb.connect(config={"threads": 1}))
+
+    def __post_init__(self) -> None:
+        for schema in ("before", "after", "changes", "step"):
+            self.run(f"CREATE SCHEMA {schema}")
+        self.schemas: dict[str, tuple[tuple[str, str], ...]] = {}
+        self.required: set[str] = set()
+        for table in self.tables:
+            self.run(f"CREATE TABLE after.{table.name} ({table.columns})")
+            self.remember(table.name)
+            found = self.run(
+                f"SELECT column_name, data_type, is_nullable FROM information_schema.columns "
+                f"WHERE table_schema = 'after' AND table_name = '{table.name}' ORDER BY ordinal_position"
+            )
+            self.schemas[table.name] = tuple((name, spark_type(kind)) for name, kind, _ in found)
+            self.required |= {name for name, _, nullable in found if nullable == "NO"}
+
+    def run(self, sql: str) -> list[Row]:
+        return self.connection.execute(sql).fetchall()  # type: ignore[no-any-return]
+
+    def query(self, query: exp.Expr) -> str:
+        return _with_bounds(query).sql(dialect="duckdb")
+
+    def insert(self, table: str, rows: Iterable[Row]) -> None:
+        rows = list(rows)
+        if rows:
+            marks = ", ".join("?" for _ in rows[0])
+            self.connection.executemany(f"INSERT INTO after.{table} VALUES ({marks})", rows)
+
+    def remember(self, table: str) -> None:
+        """What is now will be `before`."""
+        self.run(f'CREATE OR REPLACE TABLE before."{table}" AS SELECT * FROM after."{table}"')
+
+    def diff(self, table: str) -> bool:
+        """Fill `changes` of a table; is there any? 0.0 and -0.0 are different here, as they are in files."""
+        columns = self.run(f'DESCRIBE after."{table}"')
+        floating = {name for name, kind, *_ in columns if kind in ("DOUBLE", "FLOAT")}
+        values = [f'ANY_VALUE("{name}") AS "{name}"' if name in floating else f'"{name}"' for name, *_ in columns]
+        keys = [f'"{name}"::TEXT' if name in floating else f'"{name}"' for name, *_ in columns]
+        self.run(
+            f'CREATE OR REPLACE TABLE changes."{table}" AS SELECT {", ".join(values)}, SUM(w)::BIGINT AS {WEIGHT} FROM '
+            f'(SELECT *, 1 AS w FROM after."{table}" UNION ALL SELECT *, -1 AS w FROM before."{table}") '
+            f"GROUP BY {', '.join(keys)} HAVING SUM(w) <> 0"
+        )
+        return bool(self.run(f'SELECT 1 FROM changes."{table}" LIMIT 1'))
+
+    def resolve(self, parts: tuple[str, ...]) -> SourceTable | SourceView:
+        name = parts[-1].lower()
+        if name in self.views:
+            return SourceView(self.views[name], "default")
+        if name not in self.schemas:
+            raise NotFoundError("table", ".".join(parts))
+        return SourceTable(name, self.schemas[name])
+
+    def describe(self, query: exp.Query) -> tuple[Column, ...]:
+        found = self.run(f"DESCRIBE {self.query(query)}")
+        outputs = query.selects
+        return tuple(
+            Column(name, spark_type(kind), not _is_required(output, self.required))
+            for (name, kind, *_), output in zip(found, outputs, strict=True)
+        )
+
+    def answer(self, query: str) -> Counter[Row]:
+        """The user's query over the sources as they are now."""
+        tree = parse_query(query)
+        names = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
+        for table in list(tree.find_all(exp.Table)):
+            if table.name.lower() in self.views:
+                view = parse_one(self.views[table.name.lower()], dialect="spark")
+                table.replace(
+                    exp.Subquery(this=view, alias=exp.TableAlias(this=exp.to_identifier(table.alias or table.name)))
+                )
+        for table in list(tree.find_all(exp.Table)):
+            if table.name.lower() not in names:
+                table.set("db", exp.to_identifier("after"))
+                table.set("catalog", None)
+        return multiset(self.run(tree.sql(dialect="duckdb")))
+
+
+@dataclass
+class Kept:
+    """One stream table over a lake."""
+
+    lake: Lake
+    text: str
+    maintenance: MaintenancePlan = field(init=False)
+    recomputations: int = 0
+    """Groups that were computed again."""
+    written: int = 0
+    """Rows of change that reached a table."""
+
+    def __post_init__(self) -> None:
+        self.maintenance = plan(build(self.text, self.lake), self.lake.describe)
+        for node in self.maintenance.nodes:
+            self.lake.run(f'CREATE TABLE after."{node.label}" AS {self.lake.query(node.query)}')
+        for table in self.maintenance.sources:
+            self.lake.remember(table)
+
+    def refresh(self) -> None:
+        """Take what changed in the sources into every node, in order."""
+        lake = self.lake
+        changed = {table for table in self.maintenance.sources if lake.diff(table)}
+        for node in self.maintenance.nodes:
+            lake.remember(node.label)
+            change = delta(node, frozenset(changed))
+            if change is not None:
+                lake.run(f"CREATE OR REPLACE TABLE step.delta AS {lake.query(change)}")
+                if lake.run("SELECT 1 FROM step.delta LIMIT 1"):
+                    self._apply(node)
+            if lake.diff(node.label):
+                changed.add(node.label)
+                self.written += lake.run(f'SELECT COUNT(*) FROM changes."{node.label}"')[0][0]
+        for table in self.maintenance.sources:
+            lake.remember(table)
+
+    def check(self) -> None:
+        """Every node equals its query, and the public one the user's text."""
+        for node in self.maintenance.nodes:
+            expected = multiset(self.lake.run(self.lake.query(node.query)))
+            assert self.rows(node.label) == expected, f"{node.label} of {self.text}"
+        assert self.rows() == self.lake.answer(self.text), self.text
+
+    def rows(self, label: str = "public") -> Counter[Row]:
+        return multiset(self.lake.run(f'FROM after."{label}"'))
+
+    def step(self) -> None:
+        self.refresh()
+        self.check()
+
+    def _apply(self, node: Node) -> None:
+        lake = self.lake
+        if isinstance(node.upkeep, Bag):
+            names = ", ".join(f'"{name}"' for name in node.columns)
+            repeated = lake.run(f"SELECT {names} FROM step.delta GROUP BY ALL HAVING COUNT(*) > 1 OR SUM({WEIGHT}) = 0")
+            assert not repeated or node.upkeep.floating, f"not consolidated: {repeated}"
+            if node.key:
+                self._run(keyed_merge_statement(node), node)
+            else:
+                self._apply_rows(node)
+            return
+        flags = flagged(node)
+        again = False
+        if flags is not None:
+            lake.run(f"CREATE OR REPLACE TABLE step.groups AS {self._text(flags, node)}")
+            count = lake.run("SELECT COUNT(*) FROM step.groups")[0][0]
+            self.recomputations += count
+            again = count > 0
+        if again:
+            lake.run(f"CREATE OR REPLACE TABLE step.recomputed AS {self._text(recomputed(node), node)}")
+        if node.key:
+            self._run(merge_statement(node, with_recomputed=again), node)
+        else:
+            source = "step.recomputed" if again else f"({self._text(overwrite_statement(node), node)})"
+            lake.run(f"CREATE OR REPLACE TABLE step.row AS SELECT * FROM {source}")
+            lake.run(f'DELETE FROM after."{node.label}"')
+            lake.run(f'INSERT INTO after."{node.label}" FROM step.row')
+
+    def _apply_rows(self, node: Node) -> None:
+        """Rows are deleted by address, so that of equal rows only as many go as should."""
+        lake, table = self.lake, f'after."{node.label}"'
+        same = " AND ".join(
+            f't."{name}" IS NOT DISTINCT FROM d."{name}" AND t."{name}"::TEXT IS NOT DISTINCT FROM d."{name}"::TEXT'
+            for name in node.columns
+        )
+        names = ", ".join(f'"{name}"' for name in node.columns)
+        wanted = lake.run(f"SELECT COALESCE(SUM(-{WEIGHT}), 0) FROM step.delta WHERE {WEIGHT} < 0")[0][0]
+        gone = lake.run(
+            f"DELETE FROM {table} WHERE rowid IN (SELECT address FROM (SELECT t.rowid AS address, d.{WEIGHT} AS w, "
+            f"ROW_NUMBER() OVER (PARTITION BY d.rowid) AS n FROM {table} AS t JOIN step.delta AS d ON {same} "
+            f"WHERE d.{WEIGHT} < 0) WHERE n <= -w)"
+        )[0][0]
+        assert gone == wanted, f"{wanted} rows should go, {gone} were there: {self.text}"
+        lake.run(
+            f"INSERT INTO {table} SELECT {names} FROM (SELECT *, UNNEST(range({WEIGHT}::BIGINT)) FROM step.delta WHERE {WEIGHT} > 0)"
+        )
+
+    def _run(self, statement: exp.Expr, node: Node) -> None:
+        self.lake.run(self._text(statement, node))
+
+    def _text(self, statement: exp.Expr, node: Node) -> str:
+        def put(found: exp.Expr) -> exp.Expr:
+            if isinstance(found, exp.Table) and found.db == "step" and found.name == "target":
+                alias = found.args.get("alias")
+                return exp.Table(this=exp.to_identifier(node.label), db=exp.to_identifier("after"), alias=alias)
+            return found
+
+        return self.lake.query(statement.transform(put))
+
+
+def spark_type(kind: str) -> str:
+    """DuckDB's type in Spark's words."""
+    if kind.startswith("DECIMAL"):
+        return kind.lower().replace(" ", "")
+    if kind.endswith("[]"):
+        return f"array<{spark_type(kind[:-2])}>"
+    return _SPARK_TYPES.get(kind, kind.lower())
+
+
+def multiset(rows: Iterable[Row]) -> Counter[Row]:
+    return Counter(tuple(_plain(value) for value in row) for row in rows)
+
+
+def _plain(value: Any) -> Any:
+    """Numbers as numbers: 1, 1.0 and Decimal(1) are the same answer; the last digits of a double are not compared."""
+    if isinstance(value, (Decimal, float, int)) and not isinstance(value, bool):
+        number = float(value)
+        if math.isnan(number):
+            return "NaN"
+        return float(f"{number:.10g}")
+    if isinstance(value, list):
+        return tuple(_plain(part) for part in value)
+    return value
+
+
+def _is_required(output: exp.Expr, required: set[str]) -> bool:
+    bare = output.unalias()
+    return isinstance(bare, exp.Column) and re.sub(r"_\d+$", "", bare.name) in required
+
+
+def _with_bounds(query: exp.Expr) -> exp.Expr:
+    """Bounds of the changed values in the place of `key_range`, as the executor puts them there."""
+
+    def put(node: exp.Expr) -> exp.Expr:
+        if not isinstance(node, exp.Anonymous) or node.name.lower() != KEY_RANGE:
+            return node
+        key, source, column = node.expressions
+        changes = exp.table_(source.name, db="changes", quoted=True)
+        low, high = (
+            exp.select(kind(this=exp.column(exp.to_identifier(column.name, quoted=True))))
+            .from_(changes.copy())
+            .subquery()
+            for kind in (exp.Min, exp.Max)
+        )
+        return exp.Between(this=key, low=low, high=high)
+
+    return query.transform(put)

@@ -1,0 +1,31 @@
+"""Examples in docstrings are run."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+from pathlib import Path
+
+import pytest
+from _pytest.mark.structures import ParameterSet
+
+PACKAGE = Path(__file__).parents[1] / "spark_trickle"
+NEED_SPARK = {"spark", "storage"}
+"""Rooms whose modules import pyspark."""
+
+
+def modules_with_examples() -> list[ParameterSet]:
+    found = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if ">>> " in path.read_text(encoding="utf-8"):
+            parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+            name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+            found.append(pytest.param(name, marks=[pytest.mark.spark] if parts[1] in NEED_SPARK else []))
+    return found
+
+
+@pytest.mark.parametrize("name", modules_with_examples())
+def test_examples_in_docstrings_say_what_happens(name: str) -> None:
+    result = doctest.testmod(importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert result.attempted > 0
+    assert result.failed == 0

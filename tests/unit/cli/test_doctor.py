@@ -1,0 +1,67 @@
+"""Checks of the surroundings."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from spark_trickle.cli.doctor import check_jars, check_java, check_package, check_python, check_warehouse, find_java
+
+
+def program(folder: Path, version: str) -> str:
+    path = folder / "java"
+    path.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("version", "result"), [("17.0.12", "ok"), ("21", "ok"), ("11.0.2", "problem"), ("1.8.0", "problem")]
+)
+def test_java_has_to_be_new_enough(tmp_path: Path, version: str, result: str) -> None:
+    assert check_java(program(tmp_path, version)).result == result
+
+
+def test_missing_java_says_what_to_do() -> None:
+    check = check_java(None)
+    assert check.result == "problem"
+    assert "JAVA_HOME" in check.to_do
+
+
+def test_a_java_home_without_java_is_not_replaced_by_another_java(tmp_path: Path) -> None:
+    assert find_java(str(tmp_path)) is None
+
+
+def test_python_has_to_be_new_enough() -> None:
+    assert check_python((3, 10)).result == "problem"
+    assert check_python((3, 13)).result == "ok"
+
+
+def test_a_package_that_is_not_installed_is_a_problem() -> None:
+    assert check_package("no-such-package-of-ours").result == "problem"
+    assert check_package("sqlglot").result == "ok"
+
+
+def test_jars_that_are_not_there_yet_are_a_note_and_not_a_problem(tmp_path: Path) -> None:
+    packages = ("org.example:tool_2.13:1.0",)
+    assert check_jars(packages, [tmp_path]).result == "note"
+    (tmp_path / "org.example_tool_2.13-1.0.jar").touch()
+    assert check_jars(packages, [tmp_path]).result == "ok"
+
+
+def test_a_warehouse_that_can_be_created_is_fine_and_nothing_is_created(tmp_path: Path) -> None:
+    check = check_warehouse(str(tmp_path / "new" / "deep"))
+    assert check.result == "ok"
+    assert "will be created" in check.detail
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_warehouse_that_is_a_file_is_a_problem(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert check_warehouse(str(tmp_path / "file")).result == "problem"
+
+
+def test_a_warehouse_elsewhere_is_left_to_spark() -> None:
+    assert check_warehouse("s3://bucket/path").result == "note"
