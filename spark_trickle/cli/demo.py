@@ -1,35 +1,16 @@
-"""`trickle demo`: a diamond of stream tables kept up to date while the source changes and a reader checks.
+"""`trickle demo`: a diamond of stream tables kept up to date while its source changes and a reader checks.
 
-sales -> revenue_by_region, revenue_by_product -> exec_summary, whose two totals must be equal at every moment. What is
-done is in `demo_workload`, what is counted in `demo_board`, how it looks in `demo_screen`.
+sales -> revenue_by_region, revenue_by_product -> exec_summary, whose two totals must be equal at every moment. Only the
+command is here; the rest is loaded when it is run, so that other commands start faster.
 """
 
 from __future__ import annotations
 
-import sys
-import tempfile
-import threading
-import time
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from spark_trickle.cli import demo_workload as workload
-from spark_trickle.cli.demo_board import Board, summary_of
-from spark_trickle.cli.demo_screen import LineScreen, LiveScreen, Screen
-from spark_trickle.cli.output import JsonOutput
-from spark_trickle.cli.session import Session, session_of
-from spark_trickle.clock import SystemClock
-
-if TYPE_CHECKING:
-    from spark_trickle.engine import Engine
-
-FULL_RECOMPUTE_AT = (0.35, 0.7)
-"""When the yardstick is measured, as shares of the run: by then everything is warm."""
+from spark_trickle.cli.session import session_of
 
 
 def demo(
@@ -38,99 +19,7 @@ def demo(
     rows: Annotated[int, typer.Option(help="Sales to begin with.", min=1000)] = 200_000,
 ) -> None:
     """Watch a diamond of stream tables stay consistent while its source changes."""
-    session = session_of(context)
-    board = Board(workload.NAMES)
-    with _somewhere(session):
-        engine = session.spark_engine
-        with _screen(session, board) as screen:
-            run_demo(engine, board, screen, seconds=seconds, rows=rows)
-        summary = summary_of(board.view(), workload.NAMES)
-        session.output.show(summary)
-        for violation in board.view().violations[:3]:
-            session.output.progress(f"violation: {violation}")
-        session.close()
-    if not summary.ok:
+    from spark_trickle.cli.demo_run import demonstrate
+
+    if not demonstrate(session_of(context), seconds=seconds, rows=rows):
         raise typer.Exit(1)
-
-
-def run_demo(engine: Engine, board: Board, screen: Screen, *, seconds: float, rows: int) -> None:
-    """Load, then write, refresh and check for some seconds, then verify."""
-    board.phase(f"loading {rows:,} sales")
-    screen.say(f"loading {rows:,} sales")
-    workload.create_source(engine, rows)
-    board.loaded(rows)
-    board.phase("creating three stream tables")
-    screen.say("creating revenue_by_region, revenue_by_product and exec_summary")
-    workload.create_stream_tables(engine)
-    stop = threading.Event()
-    writer = workload.Writer(engine, board, rows, stop)
-    with ThreadPoolExecutor(2, thread_name_prefix="demo") as pool:
-        threads = [pool.submit(writer.run), pool.submit(workload.keep_checking, engine, board, stop)]
-        try:
-            _refresh_for(engine, board, screen, seconds, threads)
-            if not board.view().full_ms:
-                # The machine was so busy that the first refresh took the whole time.
-                _measure_recompute(engine, board, screen)
-        finally:
-            stop.set()
-    for thread in threads:
-        thread.result()
-    board.phase("catching up and verifying")
-    screen.say("writer stopped: one more refresh, then every table is compared with its query")
-    _refresh(engine, board, screen)
-    board.checked(workload.check(engine))
-    for name in workload.NAMES:
-        result = engine.verify(name)
-        board.verified(name, result.ok)
-        screen.say(f"verified {name}: {'ok' if result.ok else f'WRONG {result.sample}'}")
-    board.phase("done")
-
-
-def _refresh_for(engine: Engine, board: Board, screen: Screen, seconds: float, threads: list[Future[None]]) -> None:
-    began = time.monotonic()
-    yardsticks = [began + share * seconds for share in FULL_RECOMPUTE_AT]
-    while time.monotonic() - began < seconds:
-        for thread in threads:
-            if thread.done():
-                # A writer or reader that ended has failed: its error is the demo's.
-                thread.result()
-        if yardsticks and time.monotonic() >= yardsticks[0]:
-            yardsticks.pop(0)
-            _measure_recompute(engine, board, screen)
-        board.phase("writing, refreshing, checking")
-        _refresh(engine, board, screen)
-        time.sleep(0.1)
-
-
-def _measure_recompute(engine: Engine, board: Board, screen: Screen) -> None:
-    board.phase("measuring a full recompute")
-    board.recomputed(workload.recompute_everything(engine))
-    screen.say(f"for comparison, recomputing everything took {board.view().full_ms[-1]:,.0f} ms")
-
-
-def _refresh(engine: Engine, board: Board, screen: Screen) -> None:
-    began = time.perf_counter()
-    outcomes = engine.refresh_stream_tables(workload.NAMES)
-    if board.refreshed(outcomes, (time.perf_counter() - began) * 1000):
-        screen.refreshed(board.view())
-
-
-@contextmanager
-def _somewhere(session: Session) -> Iterator[None]:
-    """The user's warehouse, or a folder that is gone afterwards."""
-    if session.warehouse is not None or session.catalog is not None:
-        yield
-        return
-    with tempfile.TemporaryDirectory(prefix="trickle-demo-", ignore_cleanup_errors=True) as folder:
-        session.warehouse = folder
-        # Said outright, so that a configured catalog is never touched by a demo.
-        session.catalog = f"sqlite:///{Path(folder) / 'trickle.db'}"
-        yield
-
-
-def _screen(session: Session, board: Board) -> Screen:
-    if isinstance(session.output, JsonOutput):
-        return LineScreen(sys.stderr, SystemClock().now)
-    if sys.stdout.isatty():
-        return LiveScreen(board.view, sys.stdout)
-    return LineScreen(sys.stdout, SystemClock().now)

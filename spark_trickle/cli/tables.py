@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from spark_trickle.cli.session import read_text, session_of
+from spark_trickle.cli.session import quiet_children, read_text, session_of
 from spark_trickle.errors import NotFoundError, UserError
 from spark_trickle.model.stream_table import RefreshMode
 
@@ -88,13 +88,16 @@ def drop(
     """Drop a stream table."""
     session = session_of(context)
     try:
-        session.engine.drop_stream_table(name, cascade=cascade)
+        session.engine.status(name)
     except NotFoundError:
         if not if_exists:
             raise
         session.output.progress(f"'{name}' does not exist")
         return
-    session.output.progress(f"dropped '{name}'")
+    # Spark starts only to delete the files, when it is clear that it may be dropped.
+    with quiet_children(session.debug), session.working(f"dropping '{name}' ..."):
+        gone = session.engine.drop_stream_table(name, cascade=cascade)
+    session.output.progress(f"dropped {', '.join(gone)}")
 
 
 def refresh(

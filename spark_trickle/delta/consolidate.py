@@ -1,4 +1,6 @@
-"""Weights of equal rows added up, and rows whose weight is nothing left out. The input is a tree whose last column is the weight."""
+"""Weights of equal rows added up, and rows whose weight is nothing left out. The input is a tree whose last column is
+the weight.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ from spark_trickle.sql.operators import Aggregate, Filter, Item, Operator, Proje
 def consolidated(change: Operator, floating: tuple[Column, ...] = ()) -> Operator:
     """The change with one row per different row.
 
-    Grouping takes 0.0 and -0.0 for the same and would put out one of them for both; rows with such columns are told apart by text.
+    Grouping takes 0.0 and -0.0 for the same and would put out one of them for both; rows with such columns are told
+    apart by text.
     """
     special = {found.name: found.type for found in floating}
     names = [name for name in change.columns if name != WEIGHT]

@@ -15,7 +15,8 @@ from spark_trickle.sql.rewrite import simplified
 def delta(node: Node, changed: frozenset[str]) -> exp.Query | None:
     """The change of a node, if the leaves in `changed` changed and no others; None: there is none.
 
-    Of a `Bag`: its columns and `_weight`, one row per different row. Of `Groups`: one row per key, with what `merge` needs.
+    Of a `Bag`: its columns and `_weight`, one row per different row. Of `Groups`: one row per key, with what `merge`
+    needs.
     """
     tree = delta_tree(node, changed)
     return None if tree is None else render(tree)

@@ -1,5 +1,6 @@
-"""The change of a node put into its table, as statements over the leaves of a step: `target` is the table, `delta` what `differentiate`
-computed, `groups` the keys to compute again, `recomputed` the result of that."""
+"""The change of a node put into its table, as statements over the leaves of a step: `target` is the table, `delta`
+what `differentiate` computed, `groups` the keys to compute again, `recomputed` the result of that.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ _AGAIN, _THERE, FLAG = "_trickle_again", "_trickle_there", "_trickle_flag"
 
 
 def flagged(node: Node) -> exp.Query | None:
-    """Keys of the groups in the delta that cannot be merged; None if all can. Without keys: a row, if it must be recomputed."""
+    """Keys of the groups in the delta that cannot be merged; None if all can. Without keys: a row, if it must be."""
     groups = _groups(node)
     delta, target = _step(DELTA, _D), _step(TARGET, _T)
     chosen: list[exp.Expr] = [column(key, _D) for key in groups.keys] or [exp.alias_(exp.true(), FLAG, quoted=True)]

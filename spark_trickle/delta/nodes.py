@@ -1,5 +1,6 @@
-"""A query's operator tree to the nodes that keep it: cut at each operator with state, so that a node is a grouping over a tree without
-state, or a tree without state."""
+"""A query's operator tree to the nodes that keep it: cut at each operator with state, so that a node is a grouping
+over a tree without state, or a tree without state.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +23,7 @@ from spark_trickle.delta.rules.aggregate import arguments
 from spark_trickle.delta.rules.distinct import counted
 from spark_trickle.delta.types import cast, contains_floating
 from spark_trickle.delta.upkeep import Upkeep, self_kept
+from spark_trickle.sql.functions import ALGEBRAIC, function_name
 from spark_trickle.sql.operators import (
     Aggregate,
     Distinct,
@@ -57,6 +59,8 @@ def plan(operator: Operator, describe: Describe) -> MaintenancePlan:
 class _Planner:
     describe: Describe
     nodes: list[Node] = field(default_factory=list)
+    made: list[tuple[Operator, Operator]] = field(default_factory=list)
+    """Groupings that have a node already, and what stands in their place: the same grouping twice is kept once."""
 
     def columns(self, operator: Operator) -> tuple[Column, ...]:
         """Types of an operator's columns; nodes do not exist yet, so their queries stand in for them."""
@@ -86,6 +90,10 @@ class _Planner:
 
     def cut(self, operator: Operator) -> Operator:
         """The tree with a leaf in the place of each grouping, which becomes a node."""
+        for known, instead in self.made:
+            if known == operator:
+                return instead
+        whole = operator
         operator = with_inputs(operator, tuple(self.cut(source) for source in inputs(operator)))
         if isinstance(operator, Distinct):
             operator = counted(operator)
@@ -100,11 +108,13 @@ class _Planner:
         self.nodes.append(node)
         kinds = {found.name: found.type for found in self.columns(kept.aggregate)}
         leaf = Scan(node.label, tuple(ScanColumn(name, name, kinds[name]) for name in node.columns))
-        return Project(leaf, wanted)
+        self.made.append((whole, Project(leaf, wanted)))
+        return self.made[-1][1]
 
     def _kept(self, aggregate: Aggregate) -> Upkeep:
         calls = [item.expression for item in aggregate.calls]
-        values = [value for call in calls for value in arguments(call) if not isinstance(value, exp.Distinct)]
+        plain = [call for call in calls if function_name(call) in ALGEBRAIC]
+        values = [value for call in plain for value in arguments(call) if not isinstance(value, exp.Distinct)]
         once = list(dict.fromkeys(values))
         items = tuple(Item(f"_trickle_argument_{i}", value) for i, value in enumerate(once))
         facts = dict(zip(once, self.columns(Project(aggregate.input, items)), strict=True)) if once else {}
@@ -158,7 +168,7 @@ def _inlined(query: exp.Expr, node: Node) -> exp.Expr:
             return node.query.subquery(copy=True)
         return exp.table_(name, db=version.value, quoted=True)
 
-    return resolve(query, replaced)  # type: ignore[arg-type]
+    return resolve(query, replaced)
 
 
 def _names(expression: exp.Expr) -> set[str]:

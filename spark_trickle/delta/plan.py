@@ -1,8 +1,10 @@
-"""What keeps one stream table: nodes in order, the last of them public. Values only; `differentiate` and `merge` make SQL of them.
+"""What keeps one stream table: nodes in order, the last of them public. Values only; `differentiate` and `merge` make
+SQL of them.
 
-A query is cut at each operator that needs state (grouping, DISTINCT). Each piece is a *node*: a relation kept in a table of its
-own, over *leaves*. A leaf is a source (or an earlier node) at one of three versions, written in the SQL as a two-part name:
-`before`.`x`, `after`.`x`, `changes`.`x`, where `changes` has the columns of `x` and an integer `_weight`.
+A query is cut at each operator that needs state (grouping, DISTINCT). Each piece is a *node*: a relation kept in a
+table of its own, over *leaves*. A leaf is a source (or an earlier node) at one of three versions, written in the SQL
+as a two-part name: `before`.`x`, `after`.`x`, `changes`.`x`, where `changes` has the columns of `x` and an integer
+`_weight`.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ DELTA, TARGET, GROUPS, RECOMPUTED = "delta", "target", "groups", "recomputed"
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column as the engine that runs the query describes it; `type` is Spark's simple string (`bigint`, `decimal(12,2)`)."""
+    """A column as the engine that runs the query describes it; `type` is Spark's (`bigint`, `decimal(12,2)`)."""
 
     name: str
     type: str
@@ -88,7 +90,7 @@ class Keep(StrEnum):
     SUM = "sum"
     """Integers and decimals: changes are added; without values it is NULL."""
     FLOAT_SUM = "float sum"
-    """Added on insert; a group that lost rows is recomputed, because floating-point subtraction does not undo addition."""
+    """Added on insert; a group that lost rows is recomputed, because subtraction does not undo addition."""
     AVG = "avg"
     """Computed from a sum and a count of the same row."""
     MIN = "min"

@@ -1,6 +1,6 @@
-"""Key ranges: where a join compares a column of a changed leaf with a column of another leaf, only the rows of that leaf within the range
-of the changed values can matter. `key_range(column, source, source_column)` says so next to the leaf; whoever knows the values puts bounds
-there, and files outside of them are not read.
+"""Key ranges: where a join compares a column of a changed leaf with a column of another leaf, only the rows of that
+leaf within the range of the changed values can matter. `key_range(column, source, source_column)` says so next to the
+leaf; whoever knows the values puts bounds there, and files outside of them are not read.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _item(project: Project, name: str) -> Item:
 
 
 def _restrict(operator: Operator, name: str, source: str, key: ScanColumn) -> Operator:
-    """Put the range next to each leaf that the column comes from unchanged; elsewhere leave it out, it is only a help."""
+    """The range next to each leaf that the column comes from unchanged; elsewhere it is left out, being only a help."""
     match operator:
         case Scan():
             mine = next(item for item in operator.items if item.name == name)

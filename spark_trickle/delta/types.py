@@ -1,4 +1,6 @@
-"""What matters here about Spark's types, read from their text: exact or floating, and what may be compared as a range."""
+"""What matters here about Spark's types, read from their text: exact or floating, and what may be compared as a
+range.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""How each aggregate of a grouping is kept, and which companions it needs: a sum needs the count of its values, an average both, and
-counts and sums need the number of rows to see a group vanish. Nothing is added that the grouping already has.
+"""How each aggregate of a grouping is kept, and which companions it needs: a sum needs the count of its values, an
+average both, and counts and sums need the number of rows to see a group vanish. Nothing is added that the grouping
+already has.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from spark_trickle.storage.windows import Broken as BrokenWindow
 from spark_trickle.storage.windows import Window as IcebergWindow
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 PlanKey = tuple[str, tuple[tuple[str, int], ...]]
 
@@ -122,15 +122,17 @@ class Bench:
         writer = Writer(self.workspace.session, summary)
         changed = {str(name) for name in windows}
         written, commits = NOTHING, 0
+        small = sum(window.rows for window in windows.values()) <= self._small_rows
         try:
-            for node in plan.nodes:
-                target = table.name if node.label == PUBLIC else internal_name(table.name, node.label)
-                inputs = frozenset(changed.intersection(node.inputs))
-                written = NodeApplier(leaves, writer, node, target).apply(inputs) if inputs else NOTHING
-                commits += written.commits
-                if written.changed and node.label != PUBLIC:
-                    changed.add(node.label)
-                    leaves.windows[node.label] = self._own_window(table, target)
+            with planned_for(self.workspace.session, small=small):
+                for node in plan.nodes:
+                    target = table.name if node.label == PUBLIC else internal_name(table.name, node.label)
+                    inputs = frozenset(changed.intersection(node.inputs))
+                    written = NodeApplier(leaves, writer, node, target).apply(inputs) if inputs else NOTHING
+                    commits += written.commits
+                    if written.changed and node.label != PUBLIC:
+                        changed.add(node.label)
+                        leaves.windows[node.label] = self._own_window(table, target)
         finally:
             leaves.close()
             self._feed.release()
@@ -190,6 +192,30 @@ class Bench:
             small_rows=self._small_rows,
             windows={str(name): window for name, window in windows.items()},  # type: ignore[misc]
         )
+
+
+_FOR_SMALL_CHANGES = {
+    # Adaptive execution runs each stage as a job of its own and plans again between them: on a change of some thousand
+    # rows that takes longer than the work. The sizes that matter are known beforehand.
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+}
+
+
+@contextmanager
+def planned_for(session: SparkSession, *, small: bool) -> Iterator[None]:
+    """Let Spark plan for a small change, or as it likes."""
+    if not small:
+        yield
+        return
+    before = {key: session.conf.get(key) for key in _FOR_SMALL_CHANGES}
+    for key, value in _FOR_SMALL_CHANGES.items():
+        session.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, former in before.items():
+            session.conf.set(key, former)  # type: ignore[arg-type]
 
 
 class SparkLake:

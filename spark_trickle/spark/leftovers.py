@@ -31,7 +31,7 @@ def remove_orphans(spark: SparkSession, table: JavaTable, older_than_ms: int) ->
         return 0
     actions = jvm(spark).org.apache.iceberg.spark.actions.SparkActions.get(spark._jsparkSession)
     found = actions.deleteOrphanFiles(table).olderThan(older_than_ms).execute().orphanFileLocations()
-    return sum(1 for _ in found)
+    return int(Bulk(spark).to_list(found).size())
 
 
 def internal_root(spark: SparkSession) -> str:
@@ -54,7 +54,7 @@ def remove_abandoned_state(spark: SparkSession, owned: Collection[str], older_th
     io, root = lake_io(spark), internal_root(spark)
     removed = 0
     for folder in sorted(_folders(spark, io, root) - set(owned)):
-        for file in _files(io, f"{root}/{folder}"):
+        for file in _files(spark, io, f"{root}/{folder}"):
             if int(file.createdAtMillis()) < older_than_ms:
                 io.deleteFile(file.location())
                 removed += 1
@@ -82,7 +82,7 @@ def _may_have_orphans(spark: SparkSession, table: JavaTable, older_than_ms: int)
     known = {_base(path) for path in _referenced(spark, table)}
     return any(
         _base(str(file.location())) not in known and int(file.createdAtMillis()) < older_than_ms
-        for file in _files(io, str(table.location()))
+        for file in _files(spark, io, str(table.location()))
     )
 
 
@@ -92,7 +92,7 @@ def _referenced(spark: SparkSession, table: JavaTable) -> Iterator[str]:
     yield from bulk.read(bulk.to_list(iceberg.ReachableFileUtil.metadataFileLocations(table, False)))
     yield from bulk.read(iceberg.ReachableFileUtil.manifestListLocations(table))
     yield from bulk.read(iceberg.ReachableFileUtil.statisticsFilesLocations(table))
-    manifests = {}
+    manifests: dict[str, Java] = {}
     for snapshot in table.snapshots():
         listed = snapshot.allManifests(io)
         manifests.update(zip(bulk.read(listed, "ManifestFile.path"), listed, strict=True))
@@ -113,7 +113,7 @@ def _base(path: str) -> str:
 def _folders(spark: SparkSession, io: Java, root: str) -> set[str]:
     access = folder_access(spark, io, root)
     if access is None:
-        inside = (str(file.location()).partition(f"/{INTERNAL_NAMESPACE}/")[2] for file in _files(io, root))
+        inside = (str(file.location()).partition(f"/{INTERNAL_NAMESPACE}/")[2] for file in _files(spark, io, root))
         return {path.split("/")[0] for path in inside if path}
     system, path = access
     if not system.exists(path):
@@ -121,8 +121,9 @@ def _folders(spark: SparkSession, io: Java, root: str) -> set[str]:
     return {str(status.getPath().getName()) for status in system.listStatus(path) if status.isDirectory()}
 
 
-def _files(io: Java, folder: str) -> Iterator[Java]:
-    yield from io.listPrefix(f"{folder}/")
+def _files(spark: SparkSession, io: Java, folder: str) -> Iterator[Java]:
+    """Every file below a folder, with its age."""
+    yield from Bulk(spark).to_list(io.listPrefix(f"{folder}/"))
 
 
 def _alive(process: int) -> bool:

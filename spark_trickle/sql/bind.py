@@ -1,5 +1,6 @@
-"""Expressions: each written name replaced by a column of the operator tree. Queries inside expressions become columns of a relation
-that is joined; which relation is the builder's business (`Subqueries`)."""
+"""Expressions: each written name replaced by a column of the operator tree. Queries inside expressions become columns
+of a relation that is joined; which relation is the builder's business (`Subqueries`).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +11,15 @@ from typing import Protocol
 from sqlglot import exp
 
 from spark_trickle.errors import SqlError
-from spark_trickle.sql.functions import ALGEBRAIC, ORDER_SENSITIVE, RECOMPUTABLE, function_name, has_aggregate
+from spark_trickle.sql.functions import (
+    ALGEBRAIC,
+    ORDER_SENSITIVE,
+    RECOMPUTABLE,
+    algebraic,
+    function_name,
+    has_aggregate,
+    is_ordered,
+)
 from spark_trickle.sql.operators import column
 from spark_trickle.sql.parse import unsupported, wrong
 from spark_trickle.sql.scope import AmbiguousError, Scope
@@ -39,7 +48,11 @@ def bind(node: exp.Expr, where: Binding) -> exp.Expr:
     """The expression over columns of the operator tree."""
     holder = exp.Paren(this=node.copy())
     _bind(holder.this, where)
-    bound = holder.this
+    for call in [found for found in holder.walk() if isinstance(found, (exp.Filter, exp.Anonymous))]:
+        merged = algebraic(call)
+        if merged is not call:
+            call.replace(merged)
+    bound: exp.Expr = holder.this
     bound.pop()
     return bound
 
@@ -54,8 +67,26 @@ def _bind(node: exp.Expr, where: Binding) -> None:
         node.replace(where.subqueries.scalar(node, where.scope))
         return
     _reject(node, where)
+    if isinstance(node, exp.Anonymous):
+        _prepare(node)
     for child in list(node.iter_expressions()):
         _bind(child, where)
+
+
+def _prepare(node: exp.Anonymous) -> None:
+    """Arguments that are no columns, and those whose names show in the result."""
+    name = function_name(node)
+    if name in _WITH_UNIT and len(node.expressions) == 3 and isinstance(node.expressions[0], exp.Column):
+        node.expressions[0].replace(exp.Var(this=node.expressions[0].name))
+    if name == "struct":
+        for part in list(node.expressions):
+            if isinstance(part, (exp.Column, exp.Dot)) and _parts(part) is not None:
+                shown = part.expression.name if isinstance(part, exp.Dot) else part.name
+                part.replace(exp.alias_(part.copy(), shown, quoted=True))
+
+
+_WITH_UNIT = frozenset(["timestampadd", "timestampdiff", "dateadd", "date_add", "datediff", "date_diff"])
+"""With three arguments, the first is a word such as DAY."""
 
 
 def _parts(node: exp.Expr) -> list[exp.Identifier] | None:
@@ -111,15 +142,24 @@ _REJECTED: tuple[tuple[type[exp.Expr], str, str, str], ...] = (
     ),
     (exp.Exists, "EXISTS", "there is no rule for it yet", "Write a join with SELECT DISTINCT of the compared columns"),
     (exp.All, "ALL (subquery)", "there is no rule for it yet", "Compare with a scalar subquery: (SELECT max(...) ...)"),
-    (exp.Explode, "explode", "there is no rule for generators yet", "Use refresh_mode FULL"),
-    (exp.Posexplode, "posexplode", "there is no rule for generators yet", "Use refresh_mode FULL"),
-    (exp.Inline, "inline", "there is no rule for generators yet", "Use refresh_mode FULL"),
     (exp.WithinGroup, "WITHIN GROUP", "there is no rule for it yet", "Use percentile(...), or refresh_mode FULL"),
     (exp.Star, "* in an expression", "it stands for several columns", "Name the columns"),
     (exp.Placeholder, "a parameter", "a stored query has none", "Write the value"),
     (exp.Parameter, "a parameter", "a stored query has none", "Write the value"),
 )
-_GENERATORS = frozenset({"stack", "json_tuple", "inline_outer", "explode_outer", "posexplode_outer", "variant_explode"})
+_GENERATORS = frozenset(
+    [
+        "explode",
+        "explode_outer",
+        "posexplode",
+        "posexplode_outer",
+        "inline",
+        "inline_outer",
+        "stack",
+        "json_tuple",
+        "variant_explode",
+    ]
+)
 
 
 def _reject(node: exp.Expr, where: Binding) -> None:
@@ -149,7 +189,7 @@ def _reject_function(node: exp.Func, where: Binding) -> None:
     name = function_name(node)
     if name in _GENERATORS:
         raise unsupported(where.text, node, name, "there is no rule for generators yet", "Use refresh_mode FULL")
-    if name in ORDER_SENSITIVE and not isinstance(node.parent, (exp.ArraySort, exp.ArraySize)):
+    if name in ORDER_SENSITIVE and not is_ordered(node):
         raise unsupported(
             where.text, node, name, "its result depends on the order of rows", ORDER_SENSITIVE[name], name.upper()
         )

@@ -1,10 +1,11 @@
-"""A query as an operator tree: sets of rows, CTEs, views, FROM and joins. The clauses of one SELECT are in `select`, expressions in `bind`,
-simplifications in `rewrite`."""
+"""A query as an operator tree: sets of rows, CTEs, views, FROM and joins. The clauses of one SELECT are in `select`,
+expressions in `bind`, simplifications in `rewrite`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
@@ -12,6 +13,7 @@ from spark_trickle.errors import SqlError, UserError
 from spark_trickle.sql import select
 from spark_trickle.sql.bind import Binding, bind, without_aggregates
 from spark_trickle.sql.operators import (
+    Aggregate,
     Distinct,
     Filter,
     Item,
@@ -23,6 +25,7 @@ from spark_trickle.sql.operators import (
     ScanColumn,
     column,
     conjuncts,
+    inputs,
 )
 from spark_trickle.sql.parse import parse_query, unsupported, wrong
 from spark_trickle.sql.relations import Built, Relation, union_all
@@ -90,6 +93,8 @@ class Builder:
     names: Names
     namespace: tuple[str, ...] = ()
     depth: int = 0
+    shared: dict[int, Built] = field(default_factory=dict)
+    """CTEs that were built, by identity: used again, a grouping in them is kept once."""
 
     def query(self, node: exp.Expr, ctes: Mapping[str, Cte], outer: Scope | None = None) -> Built:
         """Any query: SELECT, set operation, parenthesised, with or without WITH."""
@@ -227,7 +232,7 @@ class Builder:
             raise SqlError(f"'{'.'.join(parts)}' is defined by itself, or by more than {_MAX_DEPTH} views")
         cte = ctes.get(parts[0].lower()) if len(parts) == 1 else None
         if cte is not None:
-            built = self.query(cte.query, cte.visible)
+            built = self._shared_cte(cte)
             return built.under(qualifier, columns or cte.columns)
         source = self.catalog.resolve(parts if len(parts) > 1 else (*self.namespace, *parts))
         if isinstance(source, SourceView):
@@ -240,6 +245,15 @@ class Builder:
         items = tuple(ScanColumn(self.names.fresh(name), name, kind) for name, kind in source.columns)
         outputs = tuple((item.source, item.name) for item in items)
         return Built(Scan(source.key, items), outputs).under(qualifier, columns)
+
+    def _shared_cte(self, cte: Cte) -> Built:
+        before = self.shared.get(id(cte.query))
+        if before is None or not _groups(before.operator):
+            self.shared[id(cte.query)] = self.query(cte.query, cte.visible)
+            return self.shared[id(cte.query)]
+        fresh = {found: self.names.fresh(found) for _, found in before.outputs}
+        items = tuple(Item(name, column(found)) for found, name in fresh.items())
+        return Built(Project(before.operator, items), tuple((name, fresh[found]) for name, found in before.outputs))
 
     def join(self, left: Relation, node: exp.Join, ctes: Mapping[str, Cte]) -> Relation:
         """One more relation beside those before it."""
@@ -287,3 +301,7 @@ def _only(scope: Scope, name: str, builder: Builder, node: exp.Join) -> str:
     if found is None:
         raise wrong(builder.text, node, f"column '{name}' of USING does not exist on both sides")
     return found[0]
+
+
+def _groups(operator: Operator) -> bool:
+    return isinstance(operator, (Aggregate, Distinct)) or any(_groups(source) for source in inputs(operator))

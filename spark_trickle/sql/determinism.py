@@ -1,10 +1,12 @@
-"""Which words of a query give another answer each time. A scan of the tokens, so that it also works on text that has no rule."""
+"""Which words of a query give another answer each time. A scan of the tokens, so that it also works on text that has
+no rule.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlglot.tokens import TokenType
+from sqlglot.tokenizer_core import TokenType
 
 from spark_trickle.sql.parse import tokenize
 
@@ -75,7 +77,7 @@ def nondeterministic(query: str) -> tuple[Found, ...]:
             continue
         if called and name in _NEEDS_NO_ARGUMENT and after[1:] != [TokenType.R_PAREN]:
             continue
-        # A column may bear the name of a function; only these are functions without parentheses, unless they name something.
+        # A column may bear the name of a function; only these are functions without parentheses.
         bare = name in _WITHOUT_PARENTHESES and before not in (TokenType.ALIAS, TokenType.TABLE, TokenType.FROM)
         if called or bare:
             start = query.rfind("\n", 0, word.start) + 1

@@ -1,4 +1,6 @@
-"""What is known about functions: which are aggregates, which of those depend on the order of rows, and how Spark names a column."""
+"""What is known about functions: which are aggregates, which of those depend on the order of rows, and how Spark
+names a column.
+"""
 
 from __future__ import annotations
 
@@ -77,16 +79,16 @@ ORDER_SENSITIVE = {
 }
 
 _COLLECTS = frozenset({"collect_list", "collect_set", "array_agg"})
+_ORDERING = frozenset({"sort_array", "array_sort", "size", "array_size", "cardinality"})
+"""Around a collected array, these make its order irrelevant (array_sort and sort_array with one or two arguments)."""
 _WRAPPERS = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls)
 
 
 def function_name(node: exp.Expr) -> str:
-    """Spark's name of a function call, lower case."""
+    """The name of a function call, lower case."""
     if isinstance(node, exp.Anonymous):
         return str(node.name).lower()
-    if isinstance(node, exp.Any):
-        return "any"
-    return node.sql(dialect="spark").split("(", 1)[0].strip().lower()
+    return type(node).__name__.lower()
 
 
 def is_aggregate(node: exp.Expr) -> bool:
@@ -95,12 +97,21 @@ def is_aggregate(node: exp.Expr) -> bool:
         return is_aggregate(node.this)
     if isinstance(node, exp.AggFunc):
         return True
-    if isinstance(node, (exp.ArraySort, exp.ArraySize)):
-        return isinstance(node.this, exp.Expr) and is_aggregate(node.this) and function_name(node.this) in _COLLECTS
-    if isinstance(node, exp.Anonymous):
-        name = function_name(node)
-        return name in ALGEBRAIC or name in RECOMPUTABLE or name in ORDER_SENSITIVE
-    return False
+    if not isinstance(node, exp.Anonymous):
+        return False
+    name = function_name(node)
+    if name in _ORDERING:
+        return bool(node.expressions) and function_name(bare_call(node.expressions[0])) in _COLLECTS
+    return name in ALGEBRAIC or name in RECOMPUTABLE or name in ORDER_SENSITIVE
+
+
+def is_ordered(node: exp.Expr) -> bool:
+    """Is this call inside one that makes its order irrelevant?"""
+    return function_name(node) in _COLLECTS and node.parent is not None and is_aggregate_of_collected(node.parent)
+
+
+def is_aggregate_of_collected(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Anonymous) and function_name(node) in _ORDERING
 
 
 def has_aggregate(node: exp.Expr) -> bool:
@@ -114,12 +125,50 @@ def bare_call(node: exp.Expr) -> exp.Expr:
     return node
 
 
+def algebraic(node: exp.Expr) -> exp.Expr:
+    """The same aggregate as one whose change can be merged, where there is one: FILTER becomes CASE, count_if a count.
+
+    >>> from spark_trickle.sql.parse import parse_query
+    >>> algebraic(parse_query("SELECT SUM(a) FILTER (WHERE b > 1)").selects[0]).sql()
+    'SUM(CASE WHEN b > 1 THEN a END)'
+    """
+    if isinstance(node, exp.Filter):
+        return _unfiltered(node)
+    if not isinstance(node, exp.Anonymous) or len(node.expressions) != 1:
+        return node
+    value = node.expressions[0]
+    if isinstance(value, exp.Distinct):
+        return node
+    match function_name(node):
+        case "count_if":
+            return exp.Count(this=exp.case().when(value.copy(), exp.Literal.number(1)), big_int=True)
+        case "bool_and" | "every":
+            return exp.Min(this=value.copy())
+        case "bool_or" | "some":
+            return exp.Max(this=value.copy())
+        case "mean":
+            return exp.Avg(this=value.copy())
+    return node
+
+
+def _unfiltered(node: exp.Filter) -> exp.Expr:
+    call, condition = node.this, node.expression.this
+    if not isinstance(call, (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)):
+        return node
+    if call.expressions or isinstance(call.this, exp.Distinct):
+        return node
+    value = exp.Literal.number(1) if isinstance(call.this, exp.Star) else call.this.copy()
+    plain = call.copy()
+    plain.set("this", exp.case().when(condition.copy(), value))
+    return plain
+
+
 def spark_name(node: exp.Expr) -> str:
     """The name Spark gives an output column without an alias (for common expressions).
 
-    >>> from sqlglot import parse_one
-    >>> spark_name(parse_one("COUNT(*)", dialect="spark")), spark_name(parse_one("Sum(amount)", dialect="spark"))
-    ('count(1)', 'sum(amount)')
+    >>> from spark_trickle.sql.parse import parse_query
+    >>> [spark_name(entry) for entry in parse_query("SELECT COUNT(*), Sum(amount)").selects]
+    ['count(1)', 'sum(amount)']
     """
     if isinstance(node, exp.Alias):
         return str(node.alias)
@@ -127,14 +176,10 @@ def spark_name(node: exp.Expr) -> str:
         return str(node.name)
     if isinstance(node, exp.Dot):
         return str(node.expression.name)
-    shown = node.copy()
-    for star in list(shown.find_all(exp.Star)):
+    holder = exp.Paren(this=node.copy())
+    for star in list(holder.find_all(exp.Star)):
         star.replace(exp.Literal.number(1))
-    for found in list(shown.find_all(exp.Binary)):
-        if not isinstance(found, (exp.Dot, exp.PropertyEQ)) and not isinstance(found.parent, exp.Paren):
-            shown = (
-                found.replace(exp.paren(found.copy()))
-                if found is shown
-                else (found.replace(exp.paren(found.copy())), shown)[1]
-            )
-    return shown.sql(dialect="spark", normalize_functions="lower").replace("`", "")
+    for found in list(holder.find_all(exp.Binary)):
+        if not isinstance(found, exp.Dot) and (found is holder.this or not isinstance(found.parent, exp.Paren)):
+            found.replace(exp.paren(found.copy()))
+    return str(holder.this.sql(dialect="spark", normalize_functions="lower")).replace("`", "")

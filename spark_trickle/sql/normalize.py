@@ -1,8 +1,10 @@
-"""Two texts of one query: equal if white space, comments, a last semicolon and the case of keywords are the only differences."""
+"""Two texts of one query: equal if white space, comments, a last semicolon and the case of keywords are the only
+differences.
+"""
 
 from __future__ import annotations
 
-from sqlglot.tokens import TokenType
+from sqlglot.tokenizer_core import TokenType
 
 from spark_trickle.sql.parse import tokenize
 

@@ -1,12 +1,13 @@
 """The operator tree: what a query does, as frozen values.
 
-Each operator has uniquely named columns (without regard to case), and inputs of one join share no name, so scalar expressions are sqlglot
-trees whose columns need no qualifier. A change is an operator tree too: the same operators, with one more column that holds the weight.
+Each operator has uniquely named columns (without regard to case), and inputs of one join share no name, so scalar
+expressions are sqlglot trees whose columns need no qualifier. A change is an operator tree too: the same operators,
+with one more column that holds the weight.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -190,7 +191,7 @@ def conjuncts(condition: exp.Expr) -> list[exp.Expr]:
     return [condition]
 
 
-def substitute(expression: exp.Expr, values: dict[str, exp.Expr]) -> exp.Expr:
+def substitute(expression: exp.Expr, values: Mapping[str, exp.Expr]) -> exp.Expr:
     """Put expressions in the place of columns. What is not a single term is put in parentheses."""
 
     def put(node: exp.Expr) -> exp.Expr:

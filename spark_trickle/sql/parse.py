@@ -2,18 +2,39 @@
 
 from __future__ import annotations
 
-from sqlglot import exp, parse, tokens
+from typing import Any, ClassVar
+
+from sqlglot import exp, parse
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, TokenError
+from sqlglot.parsers.spark import SparkParser
+from sqlglot.tokenizer_core import Token
 
 from spark_trickle.errors import SqlError, UnsupportedSqlError
 
+_UNDERSTOOD = ("COUNT", "SUM", "AVG", "MIN", "MAX")
+_SPECIAL_SYNTAX = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "POSITION", "SUBSTRING", "OVERLAY", "CEIL", "FLOOR")
+
 
 class TrickleSpark(Spark):
-    """Spark 4's reading of text: a doubled quote inside a string is that quote (sqlglot follows Spark 3)."""
+    """Spark 4's SQL, read so that it is written again as it was.
+
+    sqlglot would translate functions into its own and back, not always into the same; here all but a few stay calls by
+    name. A doubled quote inside a string is that quote (sqlglot follows Spark 3). `1.5BD` is refused: it would be
+    rounded.
+    """
 
     class Tokenizer(Spark.Tokenizer):
-        STRING_ESCAPES = ["\\", "'", '"']  # noqa: RUF012 - sqlglot's own way to configure a tokenizer
+        STRING_ESCAPES: ClassVar[list[str]] = ["\\", "'", '"']
+        NUMERIC_LITERALS: ClassVar[dict[str, str]] = {
+            suffix: kind for suffix, kind in Spark.Tokenizer.NUMERIC_LITERALS.items() if suffix != "BD"
+        }
+
+    class Parser(SparkParser):
+        FUNCTIONS: ClassVar[dict[str, Any]] = {name: SparkParser.FUNCTIONS[name] for name in _UNDERSTOOD}
+        FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
+            name: SparkParser.FUNCTION_PARSERS[name] for name in _SPECIAL_SYNTAX
+        }
 
 
 def parse_query(text: str) -> exp.Query:
@@ -35,7 +56,7 @@ def parse_query(text: str) -> exp.Query:
     return statement
 
 
-def tokenize(text: str) -> list[tokens.Token]:
+def tokenize(text: str) -> list[Token]:
     """The words of a text; comments are not among them."""
     try:
         return list(TrickleSpark().tokenize(text))
@@ -44,17 +65,18 @@ def tokenize(text: str) -> list[tokens.Token]:
 
 
 def place(text: str, node: exp.Expr | None, keyword: str | None = None) -> tuple[int | None, int | None]:
-    """Line and column (from 1) of a node; if the parser kept none, of the first such keyword."""
-    start: int | None = None
-    if node is not None:
-        known = [found.meta["start"] for found in node.walk() if "start" in found.meta]
-        start = min(known) if known else None
-    if start is None and keyword is not None:
-        start = next((token.start for token in tokenize(text) if token.text.upper() == keyword), None)
+    """Line and column (from 1) of a node, or of the keyword that introduces it."""
+    known = [found.meta["start"] for found in node.walk() if "start" in found.meta] if node is not None else []
+    start: int | None = min(known) if known else None
+    if keyword is not None:
+        words = [token.start for token in tokenize(text) if token.text.upper() == keyword]
+        before = [found for found in words if start is None or found <= start]
+        if before:
+            start = before[0] if start is None else before[-1]
     if start is None:
         return None, None
-    before = text[:start]
-    return before.count("\n") + 1, start - (before.rfind("\n") + 1) + 1
+    above = text[:start]
+    return above.count("\n") + 1, start - (above.rfind("\n") + 1) + 1
 
 
 def unsupported(

@@ -1,4 +1,6 @@
-"""Relations while a query is being built: an operator, and what its columns are called. Small steps that several clauses share."""
+"""Relations while a query is being built: an operator, and what its columns are called. Small steps that several
+clauses share.
+"""
 
 from __future__ import annotations
 

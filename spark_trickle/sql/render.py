@@ -1,4 +1,6 @@
-"""An operator tree as SQL over leaves. A leaf is a two-part name, version and source; putting real tables there is the caller's work."""
+"""An operator tree as SQL over leaves. A leaf is a two-part name, version and source; putting real tables there is
+the caller's work.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ def render(operator: Operator) -> exp.Query:
 
 
 def _prefix(operator: Operator) -> str:
-    """A prefix for the names of subqueries that no column starts with: `q1.a` must never mean a field of a struct `q1`."""
+    """A prefix for names of subqueries, different from all columns: `q1.a` must never mean a field of a struct `q1`."""
     names = {name.lower() for scan in scans(operator) for name in scan.columns} | _all_names(operator)
     prefix = "q"
     while any(name.startswith(prefix) and name[len(prefix) :].isdigit() for name in names):
@@ -51,7 +53,7 @@ class _Renderer:
         if isinstance(operator, UnionAll):
             return self._union(operator)
         items: tuple[Item, ...] = tuple(Item(name, column(name)) for name in operator.columns)
-        source = operator
+        source: Operator = operator
         if isinstance(source, Project):
             items, source = source.items, source.input
         if isinstance(source, Aggregate) and all(item.is_rename for item in items):
@@ -86,7 +88,8 @@ class _Renderer:
             below = below.input
         conditions: tuple[exp.Expr, ...] = ()
         if isinstance(below, Filter):
-            below, conditions = below.input, below.conditions
+            conditions = below.conditions
+            below = below.input
         selected = self._over(below, chosen, conditions)
         if not keys:
             return selected

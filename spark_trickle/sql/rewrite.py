@@ -1,5 +1,6 @@
-"""Small rewrites that spare the rules special cases: joins flattened, conditions moved next to the rows they are about, columns that
-nobody reads left out. The result of the query stays the same, row for row."""
+"""Small rewrites that spare the rules special cases: joins flattened, conditions moved next to the rows they are
+about, columns that nobody reads left out. The result of the query stays the same, row for row.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Names in a query: which column a written name means. Spark's rules: case does not count, a table's name is tried before a column's,
-what is left over are fields of a struct."""
+"""Names in a query: which column a written name means. Spark's rules: case does not count, a table's name is tried
+before a column's, what is left over are fields of a struct.
+"""
 
 from __future__ import annotations
 

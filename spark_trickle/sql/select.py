@@ -10,7 +10,14 @@ from sqlglot import exp
 
 from spark_trickle.errors import SqlError
 from spark_trickle.sql.bind import Binding, bind, without_aggregates
-from spark_trickle.sql.functions import bare_call, function_name, has_aggregate, is_aggregate, spark_name
+from spark_trickle.sql.functions import (
+    bare_call,
+    function_name,
+    has_aggregate,
+    is_aggregate,
+    is_aggregate_of_collected,
+    spark_name,
+)
 from spark_trickle.sql.operators import (
     Aggregate,
     Distinct,
@@ -265,7 +272,7 @@ class _Grouping:
     def _above(self, expression: exp.Expr) -> exp.Expr:
         holder = exp.Paren(this=expression.copy())
         self._lift(holder.this)
-        lifted = holder.this
+        lifted: exp.Expr = holder.this
         lifted.pop()
         return lifted
 
@@ -273,9 +280,9 @@ class _Grouping:
         if node in self.keys:
             node.replace(column(self.keys[node]))
         elif is_aggregate(node):
-            if any(has_aggregate(part) for part in bare_call(node).iter_expressions()) and not isinstance(
-                node, (exp.ArraySort, exp.ArraySize)
-            ):
+            if any(
+                has_aggregate(part) for part in bare_call(node).iter_expressions()
+            ) and not is_aggregate_of_collected(node):
                 raise wrong(self.where.text, node, "an aggregate inside an aggregate", hint="Use a subquery")
             node.replace(column(self._call(node)))
         elif isinstance(node, exp.Column):

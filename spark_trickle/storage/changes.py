@@ -52,6 +52,7 @@ class ChangeFeed:
         self._bulk = Bulk(spark)
         self._staged: list[tuple[JavaTable, str]] = []
         self._cache: Java = None
+        self._metadata_columns: Java = None
 
     def window(
         self, table: TableName, since: Pin | None, columns: Sequence[str] | None = None, until: int | None = None
@@ -254,18 +255,20 @@ class ChangeFeed:
         relation = frame._jdf.queryExecution().analyzed()
         while relation.nodeName() == "SubqueryAlias":
             relation = relation.child()
-        offered = self._spark.sql(f"SELECT '' AS _file, 0L AS _pos, false AS {_DELETED}")
-        columns = offered._jdf.queryExecution().analyzed().output()
+        if self._metadata_columns is None:
+            offered = self._spark.sql(f"SELECT '' AS _file, 0L AS _pos, false AS {_DELETED}")
+            self._metadata_columns = offered._jdf.queryExecution().analyzed().output()
         wider = java.org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation(
             relation.table(),
-            relation.output().concat(columns).toList(),
+            relation.output().concat(self._metadata_columns).toList(),
             relation.catalog(),
             relation.identifier(),
             relation.options(),
             relation.timeTravelSpec(),
         )
-        session = self._spark._jsparkSession
-        return DataFrame(java.org.apache.spark.sql.classic.Dataset.ofRows(session, wider), self._spark)
+        # A new instance has attributes of its own, so that two of them can be joined.
+        dataset = java.org.apache.spark.sql.classic.Dataset.ofRows(self._spark._jsparkSession, wider.newInstance())
+        return DataFrame(dataset, self._spark)
 
     def _table_cache(self) -> Java:
         if self._cache is None:

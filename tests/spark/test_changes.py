@@ -121,6 +121,17 @@ def test_nothing_written_is_an_empty_window_with_an_empty_frame(lab: Lab) -> Non
     assert frame.collect() == []
 
 
+@pytest.mark.parametrize("file_format", ["orc", "avro"])
+@pytest.mark.parametrize("version", [2, 3])
+def test_other_file_formats_are_read_as_well(lab: Lab, version: int, file_format: str) -> None:
+    properties = {**MERGE_ON_READ, "write.format.default": file_format}
+    table = lab.table("id BIGINT, v STRING", format_version=version, properties=properties)
+    table.run("INSERT INTO {t} SELECT /*+ REPARTITION(1) */ id, 'v' FROM range(9)", "DELETE FROM {t} WHERE id = 1")
+    since = table.pin()
+    table.run("DELETE FROM {t} WHERE id = 2", "UPDATE {t} SET v = 'w' WHERE id = 3")
+    assert table.check(since) == {"[2, 'v']": -1, "[3, 'v']": -1, "[3, 'w']": 1}
+
+
 def test_a_missing_table_or_column_is_named(lab: Lab) -> None:
     table = lab.table("id BIGINT")
     with pytest.raises(NotFoundError, match=r"table '.*nowhere' does not exist"):

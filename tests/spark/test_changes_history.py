@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import sqlite3
+from pathlib import Path
+
 import pytest
 
+from spark_trickle.storage.changes import ChangeFeed
 from tests.spark.versions import COPY_ON_WRITE, MERGE_ON_READ, Lab, Table
 
 COMPACT = "options => map('rewrite-all', 'true')"
@@ -199,3 +203,18 @@ def test_both_ends_can_lie_in_the_past(lab: Lab) -> None:
             table.check(since, ["id", "v"], until.snapshot_id)
     assert table.broken(pins[0], ["v"]) == "column 'v' was renamed to 'w'"
     assert table.broken(pins[0], until=123) == f"snapshot 123 of '{table.name}' does not exist or has expired"
+
+
+def test_a_session_with_a_catalog_of_its_own_sees_its_own_changes(lab: Lab, tmp_path: Path) -> None:
+    table = filled(lab)
+    since = table.pin()
+    shared = str(table.spark.conf.get("spark.sql.catalog.lake.uri")).removeprefix("jdbc:sqlite:").split("?")[0]
+    with sqlite3.connect(shared) as original, sqlite3.connect(tmp_path / "own.db") as copy:
+        original.backup(copy)
+    session = table.spark.newSession()
+    session.conf.set("spark.sql.catalog.lake.uri", f"jdbc:sqlite:{tmp_path}/own.db?busy_timeout=30000")
+    private = Table(session, ChangeFeed(session), table.name)
+    private.run("DELETE FROM {t} WHERE id = 1", "INSERT INTO {t} VALUES (60, 'private')")
+    assert private.check(since) == {"[1, 'v1']": -1, "[60, 'private']": 1}
+    assert table.window(since).empty
+    private.feed.release()

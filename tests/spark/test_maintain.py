@@ -20,7 +20,7 @@ from spark_trickle.events import Event, Step, StepReached
 from spark_trickle.model.refresh import Action
 from spark_trickle.names import INTERNAL_NAMESPACE, TableName
 from spark_trickle.spark.leftovers import remove_dead_workspaces
-from spark_trickle.spark.maintain import MaintenanceReport, TableMaintenance
+from spark_trickle.spark.maintain import MaintenanceOptions, MaintenanceReport, TableMaintenance
 from spark_trickle.storage.iceberg import load
 
 
@@ -110,9 +110,7 @@ def test_many_small_refreshes_are_compacted_and_the_next_refresh_is_differential
 def test_what_a_dependent_that_lags_behind_was_read_at_is_kept(engine: Engine) -> None:
     frontier = engine.stream_tables()[1].frontier["large"]
     # The table itself says that everything old may go, as its owner could have set it.
-    engine.spark.sql(
-        "ALTER TABLE large SET TBLPROPERTIES ('history.expire.max-snapshot-age-ms'='1','history.expire.min-snapshots-to-keep'='1')"
-    )
+    engine.spark.sql("ALTER TABLE large SET TBLPROPERTIES ('history.expire.max-snapshot-age-ms' = '1')")
     for number in range(10, 14):
         order(engine, number)
         engine.refresh_stream_table("large")
@@ -218,9 +216,10 @@ def test_history_older_than_its_retention_is_pruned(spark: SparkSession, tmp_pat
 
 
 @pytest.mark.parametrize("option", ["retain", "orphan_age"])
-def test_a_duration_that_makes_no_sense_is_refused_by_its_name(engine: Engine, option: str) -> None:
+def test_a_duration_that_makes_no_sense_is_refused_by_its_name(option: str) -> None:
+    given = {"retain": "1h", "orphan_age": "0s", option: "soon"}
     with pytest.raises(UserError, match=f"{option} 'soon' is not a duration"):
-        engine.maintain(**{option: "soon"})  # type: ignore[arg-type]
+        MaintenanceOptions.parse(compact_files=20, history_days=0, **given)
 
 
 def test_temporary_folders_go_only_when_old_and_their_process_is_dead(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
-"""A stream table kept in DuckDB: the same plan, deltas and merge statements as on Spark, run in milliseconds and compared with the query.
+"""A stream table kept in DuckDB: the same plan, deltas and merge statements as on Spark, run in milliseconds and
+compared with the query.
 
-Leaves are schemas here (`before`, `after`, `changes`, `step`), so the generated SQL runs as it is, in DuckDB's dialect.
+Leaves are schemas here (`before`, `after`, `changes`, `step`), so the generated SQL runs as it is, in DuckDB's
+dialect.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ from spark_trickle.sql.sources import SourceTable, SourceView
 
 _SPARK_TYPES = {
     "TINYINT": "tinyint", "SMALLINT": "smallint", "INTEGER": "int", "BIGINT": "bigint", "HUGEINT": "decimal(38,0)",
-    "DOUBLE": "double", "FLOAT": "float", "VARCHAR": "string", "BOOLEAN": "boolean", "DATE": "date", "TIMESTAMP": "timestamp_ntz",
+    "DOUBLE": "double", "FLOAT": "float", "VARCHAR": "string", "BOOLEAN": "boolean",
+    "DATE": "date", "TIMESTAMP": "timestamp_ntz",
 }  # fmt: skip
 Row = tuple[Any, ...]
 
@@ -220,7 +223,8 @@ class Kept:
         )[0][0]
         assert gone == wanted, f"{wanted} rows should go, {gone} were there: {self.text}"
         lake.run(
-            f"INSERT INTO {table} SELECT {names} FROM (SELECT *, UNNEST(range({WEIGHT}::BIGINT)) FROM step.delta WHERE {WEIGHT} > 0)"
+            f"INSERT INTO {table} SELECT {names} FROM "
+            f"(SELECT *, UNNEST(range({WEIGHT}::BIGINT)) FROM step.delta WHERE {WEIGHT} > 0)"
         )
 
     def _run(self, statement: exp.Expr, node: Node) -> None:

@@ -1,7 +1,8 @@
 """RULES: for each operator, its change from the changes of its inputs.
 
-A rule gives an operator tree with the columns of the operator and the weight, in that order, or None if nothing changes. Operators with state
-(`STATEFUL`) are nodes of their own, cut out by `nodes.plan`; their rules turn a change of the input into what the state needs.
+A rule gives an operator tree with the columns of the operator and the weight, in that order, or None if nothing
+changes. Operators with state (`STATEFUL`) are nodes of their own, cut out by `nodes.plan`; their rules turn a change
+of the input into what the state needs.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
     MIN, MAX   the extremum of what came and the extremum of what went
     all        n = Σ w  and  lost = Σ -w over w < 0
 
-Counts and exact sums are linear in ΔR, so cancelling rows do no harm and need not be found. The others look at single rows: for them ΔR is
-consolidated first, or a row that only seems to go would cause a recomputation.
+Counts and exact sums are linear in ΔR, so cancelling rows do no harm and need not be found. The others look at single
+rows: for them ΔR is consolidated first, or a row that only seems to go would cause a recomputation.
 """
 
 from __future__ import annotations

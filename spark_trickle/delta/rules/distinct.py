@@ -1,4 +1,6 @@
-"""DISTINCT:  δ R = γ(all columns; n = COUNT(*)) R.  A row is there while its count is above nothing, so the counts are kept."""
+"""DISTINCT:  δ R = γ(all columns; n = COUNT(*)) R.  A row is there while its count is above nothing, so the counts
+are kept.
+"""
 
 from __future__ import annotations
 

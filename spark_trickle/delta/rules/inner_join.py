@@ -1,8 +1,8 @@
 """Inner join:  Δ(R1 ⋈ R2 ⋈ … ⋈ Rn) = Σi  R1_after ⋈ … ⋈ ΔRi ⋈ … ⋈ Rn_before.
 
-Inputs before the changing one are taken after the window, those behind it before the window, so each pair of simultaneous changes is
-counted once, and no term needs a correction. Inputs that did not change are the same before and after; after is taken. Each term has one
-change, so its weight is the weight of the term.
+Inputs before the changing one are taken after the window, those behind it before the window, so each pair of
+simultaneous changes is counted once, and no term needs a correction. Inputs that did not change are the same before
+and after; after is taken. Each term has one change, so its weight is the weight of the term.
 """
 
 from __future__ import annotations
