@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Any, Self
 from spark_trickle import views
 from spark_trickle.config import Settings
 from spark_trickle.dispatch import Dispatcher
-from spark_trickle.errors import NotFoundError, TransientError, UserError
+from spark_trickle.errors import ConflictError, NotFoundError, TransientError, UserError
 from spark_trickle.events import Noticed, Observer
 from spark_trickle.logs import log_event
 from spark_trickle.model.refresh import HistoryRow, RefreshOutcome, Verification
 from spark_trickle.model.stream_table import Options, RefreshMode, StreamTable
 from spark_trickle.names import TableName
-from spark_trickle.refresh.definitions import explanation_text, resolve_mode
 from spark_trickle.refresh.options import with_options
+from spark_trickle.refresh.resolve import operators_and_change, resolve_mode
 from spark_trickle.refresh.run import dag_of
 from spark_trickle.sql.statements import parse_statement, split_statements
+from spark_trickle.sql.writes import writes
 from spark_trickle.wire import Parts, assemble
 
 if TYPE_CHECKING:
@@ -49,7 +50,6 @@ SQL_CALLS = (
     "graph",
     "maintain",
 )
-_DML = ("insert", "update", "delete", "merge", "truncate", "replace")
 
 
 class Engine:
@@ -197,7 +197,9 @@ class Engine:
 
     def explain(self, name: str) -> views.Explanation:
         """How a stream table is kept: operators, delta SQL, mode and why, sources, frontier."""
-        return views.explanation_of(self._parts.catalog.get(TableName.parse(name)))
+        explained = views.explanation_of(self._parts.catalog.get(TableName.parse(name)))
+        tree, change = operators_and_change(explained.tree)
+        return replace(explained, tree=tree, delta_sql=change)
 
     def explain_query(self, sql: str) -> views.Explanation:
         """The same for a query, before anything is created; suggests a rewrite where it cannot be incremental."""
@@ -211,8 +213,8 @@ class Engine:
             mode=mode,
             reason=reason,
             sources=tuple(str(source.table) for source in analysis.sources),
-            tree=explanation_text(analysis),
-            delta_sql="",
+            tree=analysis.tree,
+            delta_sql=analysis.delta_sql,
             internal_tables=analysis.state,
             notices=analysis.notices,
             suggestion=analysis.suggestion,
@@ -290,20 +292,29 @@ class Engine:
             answer = self._dispatcher.run(statement)
             return frame_of(self.spark, answer, views.as_json)
         if self._followed(text):
-            with self.transaction() as tx:
-                answer = tx.sql(text)
-            return answer
-        from spark_trickle.spark.failures import sql_errors
+            return self._in_transaction(text)
+        from spark_trickle.spark.failures import spark_errors, sql_errors
 
-        with sql_errors("the statement"):
+        with spark_errors("running the statement"), sql_errors("the statement"):
             return self.spark.sql(text)
 
     def _followed(self, text: str) -> bool:
         """Whether a statement writes while IMMEDIATE stream tables exist: then it becomes a transaction."""
-        words = text.split(maxsplit=1)
-        if not words or words[0].lower() not in _DML:
+        if not writes(text):
             return False
         return any(table.effective_mode is RefreshMode.IMMEDIATE for table in self._parts.catalog.stream_tables())
+
+    def _in_transaction(self, text: str) -> DataFrame:
+        """One statement, with what follows it. As Spark does for a single write, it starts over after a conflict."""
+        for attempts_left in reversed(range(self._parts.settings.max_refresh_attempts)):
+            try:
+                with self.transaction() as tx:
+                    answer = tx.sql(text)
+                return answer
+            except ConflictError:
+                if attempts_left == 0:
+                    raise
+        raise AssertionError("unreachable: the loop returns or raises")
 
 
 def _mode(text: str | None) -> RefreshMode | None:

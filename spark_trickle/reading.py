@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Self
 from spark_trickle.errors import NotFoundError, UserError
 from spark_trickle.model.publication import Cut
 from spark_trickle.names import TableName
+from spark_trickle.spark.failures import spark_errors, sql_errors
 from spark_trickle.spark.workspace import Workspace
+from spark_trickle.sql.writes import only_reads
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -50,4 +52,10 @@ class Snapshot:
 
     def sql(self, text: str) -> DataFrame:
         """Run a query; every table in it is read at this version."""
-        return self.spark.sql(text)
+        if not only_reads(text):
+            raise UserError(
+                "a snapshot is for reading: what is written there would be lost",
+                hint="Use engine.sql, or engine.transaction() to write to several tables at once",
+            )
+        with spark_errors("reading a snapshot"), sql_errors("the query"):
+            return self.spark.sql(text)

@@ -19,8 +19,9 @@ from spark_trickle.model.refresh import RefreshOutcome
 from spark_trickle.names import INTERNAL_NAMESPACE, TableName
 from spark_trickle.refresh.run import Refresher, swaps_of
 from spark_trickle.spark.bench import SparkLake
-from spark_trickle.spark.failures import spark_errors
+from spark_trickle.spark.failures import spark_errors, sql_errors
 from spark_trickle.spark.workspace import Workspace
+from spark_trickle.sql.writes import deletes_files
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -68,8 +69,12 @@ class Transaction:
 
     def sql(self, text: str) -> DataFrame:
         """Run Spark SQL inside the transaction; it sees the transaction's own writes."""
-        _refuse_deleting_files(text)
-        with spark_errors("running a statement of the transaction"):
+        if deletes_files(text):
+            raise UserError(
+                "DROP TABLE … PURGE and CALL delete files at once: they cannot be part of a transaction",
+                hint="Run it with engine.sql, outside the transaction",
+            )
+        with spark_errors("running a statement of the transaction"), sql_errors("the statement"):
             return self._here.session.sql(text)
 
     def table(self, name: str) -> DataFrame:
@@ -135,12 +140,3 @@ def _in_session(frame: DataFrame, session: SparkSession) -> DataFrame:
     jvm: Any = session._jvm
     dataset = jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, plan)
     return PySparkFrame(dataset, session)
-
-
-def _refuse_deleting_files(text: str) -> None:
-    """Statements that delete files at once could not be taken back."""
-    words = text.lower().replace(";", " ").split()
-    if words[:2] == ["drop", "table"] and words[-1] == "purge":
-        raise UserError("DROP TABLE … PURGE deletes files at once and cannot be part of a transaction")
-    if words[:1] == ["call"]:
-        raise UserError("CALL runs maintenance that deletes files at once and cannot be part of a transaction")

@@ -55,6 +55,11 @@ def run_demo(engine: Engine, board: Board, screen: Screen, *, seconds: float, ro
     workload.create_stream_tables(engine)
     stop = threading.Event()
     writer = workload.Writer(engine, board, rows, stop)
+    board.phase("warming up")
+    screen.say("warming up: one change of each kind, one refresh and one full recompute that are not measured")
+    writer.one_of_each()
+    engine.refresh_stream_tables(workload.NAMES)
+    workload.recompute_everything(engine)
     with ThreadPoolExecutor(2, thread_name_prefix="demo") as pool:
         threads = [pool.submit(writer.run), pool.submit(workload.keep_checking, engine, board, stop)]
         try:
@@ -90,7 +95,7 @@ def _refresh_for(engine: Engine, board: Board, screen: Screen, seconds: float, t
             _measure_recompute(engine, board, screen)
         board.phase("writing, refreshing, checking")
         _refresh(engine, board, screen)
-        time.sleep(0.1)
+        time.sleep(0.25)
 
 
 def _measure_recompute(engine: Engine, board: Board, screen: Screen) -> None:

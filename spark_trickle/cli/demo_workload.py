@@ -76,11 +76,15 @@ class Writer:
         self._stop = stop
         self._random = random.Random(seed)
         self._alive = bytearray(b"\x01" * rows)
+        self._steps = (self._insert, self._update, self._insert, self._move, self._delete)
+
+    def one_of_each(self) -> None:
+        for step in self._steps:
+            step()
 
     def run(self, pause_seconds: float = 0.4) -> None:
-        steps = (self._insert, self._update, self._insert, self._move, self._delete)
         while not self._stop.is_set():
-            for step in steps:
+            for step in self._steps:
                 if _paced(step, self._stop, pause_seconds):
                     return
 

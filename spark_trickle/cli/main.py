@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from spark_trickle import __version__
 from spark_trickle.cli import demo, doctor, reading, scripts, tables
 from spark_trickle.cli.output import OutputFormat, output_for, show_notices
 from spark_trickle.cli.session import Session, session_of
@@ -54,6 +55,12 @@ for _command in COMMANDS:
     app.command()(_command)
 
 
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"spark-trickle {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
 def options(
     context: typer.Context,
@@ -61,6 +68,9 @@ def options(
     catalog: Annotated[str | None, typer.Option(help="Address of the catalog database.")] = None,
     output: Annotated[OutputFormat, typer.Option(help="How results are printed.")] = OutputFormat.TEXT,
     debug: Annotated[bool, typer.Option("--debug", help="Show the trace of an error.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version.", is_eager=True, callback=_show_version)
+    ] = False,
 ) -> None:
     """Options before the command; they are also understood after it."""
     session = session_of(context)

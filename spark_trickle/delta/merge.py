@@ -29,6 +29,7 @@ from spark_trickle.sql.rewrite import simplified
 
 # A user may have a column called t, and a struct at that: the aliases are names that users may not have.
 _T, _S, _D, _G, _R = "_trickle_t", "_trickle_s", "_trickle_d", "_trickle_g", "_trickle_r"
+TARGET_ALIAS, DELTA_ALIAS = _T, _S
 _AGAIN, _THERE, FLAG = "_trickle_again", "_trickle_there", "_trickle_flag"
 
 
@@ -50,9 +51,9 @@ def flagged(node: Node) -> exp.Query | None:
     return query.where(lost, exp.or_(*(_extremum_lost(kept) for kept in extrema)))
 
 
-def _extremum_lost(kept: Kept) -> exp.Expr:
+def _extremum_lost(kept: Kept, delta: str = _D) -> exp.Expr:
     """The extremum went, and nothing at least as good came. If there was none, all rows of the group may have gone."""
-    old, new, gone = column(kept.column, _T), column(new_column(kept), _D), column(gone_column(kept), _D)
+    old, new, gone = column(kept.column, _T), column(new_column(kept), delta), column(gone_column(kept), delta)
     reached = exp.LTE if kept.how is Keep.MIN else exp.GTE
     worse = exp.GT if kept.how is Keep.MIN else exp.LT
     nothing_new = exp.Is(this=new.copy(), expression=exp.Null())
@@ -62,6 +63,20 @@ def _extremum_lost(kept: Kept) -> exp.Expr:
         exp.or_(nothing_new, worse(this=new.copy(), expression=gone.copy())),
     )
     return exp.or_(none_before, went)
+
+
+def must_recompute(groups: Groups) -> exp.Expr:
+    """Whether a group cannot be merged: over the old row and the delta."""
+    ways = {kept.how for kept in groups.kept}
+    if Keep.RECOMPUTE in ways:
+        return exp.true()
+    lost = exp.NEQ(this=column(LOST, DELTA_ALIAS), expression=exp.Literal.number(0))
+    if Keep.FLOAT_SUM in ways:
+        return lost
+    extrema = [kept for kept in groups.kept if kept.how in (Keep.MIN, Keep.MAX)]
+    if not extrema:
+        return exp.false()
+    return exp.and_(lost, exp.or_(*(_extremum_lost(kept, DELTA_ALIAS) for kept in extrema)))
 
 
 def recomputed(node: Node) -> exp.Query:
@@ -287,3 +302,7 @@ def _merge(source: exp.Query, keys: tuple[str, ...], whens: list[exp.When]) -> e
         on=_same(keys, _T, _S),
         whens=exp.Whens(expressions=whens),
     )
+
+
+step, same_key, groups_of = _step, _same, _groups
+merged_value, inserted_value, now_empty = _merged, _inserted, _empty

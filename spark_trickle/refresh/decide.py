@@ -38,7 +38,7 @@ def untouched(table: StreamTable, heads: Mapping[TableName, Pointer]) -> bool:
 def rebuild_before_looking(table: StreamTable, requested: RefreshMode | None) -> Rebuild | None:
     """A rebuild that needs no look at the sources' changes."""
     if not table.populated:
-        return Rebuild(Action.FULL, "first refresh")
+        return Rebuild(Action.FULL, "first refresh" if table.epoch == 0 else "its definition was changed")
     if requested is RefreshMode.FULL:
         return Rebuild(Action.FULL, "mode FULL was asked for")
     return None

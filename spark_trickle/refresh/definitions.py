@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from spark_trickle.clock import Clock
@@ -10,9 +10,10 @@ from spark_trickle.errors import AlreadyExistsError, HasDependentsError, NotFoun
 from spark_trickle.events import Noticed, Observer, RefreshFinished, Step, StepReached
 from spark_trickle.model.publication import Cut, Publication, Swap
 from spark_trickle.model.stream_table import Options, RefreshMode, Status, StreamTable
-from spark_trickle.names import TableName, internal_name
+from spark_trickle.names import TableName
 from spark_trickle.ports import Analysis, CatalogPort, Lake, Workbench
 from spark_trickle.refresh.options import with_options
+from spark_trickle.refresh.resolve import redefined
 from spark_trickle.refresh.run import Refresher, dag_of, swaps_of
 
 
@@ -82,16 +83,19 @@ class Definitions:
                 if options == table.options:
                     return table
                 return self._update(replace(table, options=options, mode_reason=altered.mode_reason))
-            reads = {**cut.tables, name: altered}
-            dag_of(reads.values()).require_acyclic()
-            altered = replace(
-                altered,
-                version=table.version,
-                epoch=table.epoch,
-                created_at=table.created_at,
-                status=table.status,
-                status_reason=table.status_reason,
-            )
+            dag_of({**cut.tables, name: altered}.values()).require_acyclic()
+            if same_query and RefreshMode.FULL not in (altered.effective_mode, table.effective_mode):
+                # Contents and state serve both ways of keeping it: it only has to be brought up to date.
+                altered = replace(table, options=options, effective_mode=altered.effective_mode)
+            else:
+                altered = replace(
+                    altered,
+                    version=table.version,
+                    epoch=table.epoch,
+                    created_at=table.created_at,
+                    status=table.status,
+                    status_reason=table.status_reason,
+                )
             altered = self._publish_loaded(cut, bench, altered, new=False, former=table)
         for notice in altered.notices:
             self.notify(Noticed(str(name), notice))
@@ -136,26 +140,18 @@ class Definitions:
         return replace(table, version=table.version + 1)
 
     def _define(self, cut: Cut, analysis: Analysis, name: TableName, query: str, options: Options) -> StreamTable:
-        mode, reason, notices = resolve_mode(name, options, analysis)
         if any(source.table == name for source in analysis.sources):
             raise UserError(f"the query of '{name}' reads '{name}' itself", hint="Name another source")
-        internal: tuple[TableName, ...] = ()
-        if mode is not RefreshMode.FULL:
-            internal = tuple(internal_name(name, label) for label in analysis.state)
-        return StreamTable(
+        table = StreamTable(
             name=name,
             query=query,
             normalized_query=analysis.normalized,
             options=options,
             status=Status.INITIALIZING,
-            effective_mode=mode,
-            mode_reason=reason,
-            sources=analysis.sources,
-            internal_tables=internal,
-            explanation=explanation_text(analysis),
+            effective_mode=RefreshMode.FULL,
             created_at=self.clock.now(),
-            notices=(*analysis.notices, *notices),
         )
+        return redefined(table, analysis)
 
     def _publish_loaded(
         self, cut: Cut, bench: Workbench, table: StreamTable, *, new: bool, former: StreamTable | None = None
@@ -193,36 +189,3 @@ class Definitions:
                     f"the new query of '{name}' does not fit '{reader}', which reads it: {err}",
                     hint=f"Keep the columns that '{reader}' reads, or alter or drop it first",
                 ) from err
-
-
-def resolve_mode(
-    name: TableName, options: Options, analysis: Analysis
-) -> tuple[RefreshMode, str | None, Iterable[str]]:
-    """What the asked-for mode comes to for this query: (mode, why FULL, notices)."""
-    wanted = options.refresh_mode
-    if wanted is RefreshMode.FULL:
-        return RefreshMode.FULL, "refresh_mode is FULL", ()
-    if analysis.differential:
-        return (wanted if wanted is RefreshMode.IMMEDIATE else RefreshMode.DIFFERENTIAL), None, ()
-    reason = analysis.reason or "the query cannot be kept incrementally"
-    if wanted is RefreshMode.AUTO and not options.strict:
-        notice = f"every refresh of '{name}' recomputes the whole query (FULL): {reason}"
-        return RefreshMode.FULL, reason, (notice,)
-    shown = "strict" if options.strict and wanted is RefreshMode.AUTO else wanted.value
-    ways = [analysis.suggestion] if analysis.suggestion and analysis.suggestion not in reason else []
-    ways.append("or set refresh_mode = 'FULL' (strict = false) to recompute it each time")
-    raise UserError(
-        f"'{name}' cannot be {shown}: {reason}",
-        hint="; ".join(ways),
-        facts={"name": str(name), "mode": wanted.value, "reason": reason},
-    )
-
-
-def explanation_text(analysis: Analysis) -> str:
-    """The plan as text, kept with the definition so that it can be shown without a JVM."""
-    parts = []
-    if analysis.tree:
-        parts.append(f"operators:\n{analysis.tree}")
-    if analysis.delta_sql:
-        parts.append(analysis.delta_sql)
-    return "\n\n".join(parts)

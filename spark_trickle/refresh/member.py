@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from spark_trickle.errors import NotDifferentialError, SchemaChangedError
+from spark_trickle.errors import NotDifferentialError, SchemaChangedError, SqlError
 from spark_trickle.events import Observer, Step, StepReached
 from spark_trickle.model.frontier import Frontier, Pin
 from spark_trickle.model.refresh import Action, HistoryRow, Outcome, RefreshOutcome
@@ -16,6 +16,7 @@ from spark_trickle.model.stream_table import RefreshMode, Status, StreamTable
 from spark_trickle.names import TableName
 from spark_trickle.ports import Broken, Staged, Window, Workbench
 from spark_trickle.refresh.decide import NOTHING_CHANGED, Rebuild, full_by_mode, full_by_size, rebuild_before_looking
+from spark_trickle.refresh.resolve import redefined
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +29,8 @@ class Request:
     cut: str
     group: str | None
     max_change_ratio: float
+    stream_tables: Mapping[TableName, StreamTable]
+    """All there are, at the cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +46,18 @@ def refresh_member(bench: Workbench, table: StreamTable, request: Request, notif
     """Bring one stream table to the versions that the workbench holds."""
     started, jobs_before = time.perf_counter(), bench.jobs()
     notify(StepReached(Step.COMPUTING, str(table.name)))
-    frontier = _frontier_here(bench, table)
-    action, mode, reason, staged = _stage(bench, table, frontier, request)
+    view = _redefined_view(bench, table)
+    try:
+        if view is not None:
+            table = _follow_view(bench, table, request)
+        frontier = _frontier_here(bench, table)
+        action, mode, reason, staged = _stage(bench, table, frontier, request)
+    except SqlError as err:
+        raise SchemaChangedError(
+            f"the query of '{table.name}' no longer fits its sources: {err}",
+            hint="Change the sources back, or the query (alter_stream_table(..., query=...))",
+            facts={"stream_table": str(table.name)},
+        ) from err
     updated = _after(bench, table, frontier, staged, request.now)
     if staged is not None:
         notify(StepReached(Step.STAGED, str(table.name)))
@@ -155,6 +168,24 @@ def _frontier_here(bench: Workbench, table: StreamTable) -> Frontier:
     return Frontier(tuple(pins))
 
 
+def _redefined_view(bench: Workbench, table: StreamTable) -> TableName | None:
+    """The first view under the query that says something else than at the last refresh."""
+    for source in table.sources:
+        if source.kind == "VIEW":
+            before, now = table.frontier.of(source.table), bench.pin_of(source.table)
+            if before and now and (before.uuid, before.schema_id) != (now.uuid, now.schema_id):
+                return source.table
+    return None
+
+
+def _follow_view(bench: Workbench, table: StreamTable, request: Request) -> StreamTable:
+    """The same query now reads something else: other sources, other state, perhaps another mode."""
+    followed = redefined(table, bench.analyze(table.query, request.stream_tables))
+    for stale in set(table.internal_tables) - set(followed.internal_tables):
+        bench.drop(stale)
+    return replace(followed, published=tuple(pin for pin in table.published if pin.table in followed.tables))
+
+
 def _damage(bench: Workbench, table: StreamTable, frontier: Frontier) -> Rebuild | None:
     """Reasons to start over that lie in our own tables or in the definition."""
     for published in table.published:
@@ -168,12 +199,13 @@ def _damage(bench: Workbench, table: StreamTable, frontier: Frontier) -> Rebuild
             wrote = bench.foreign_write(published.table, published)
             if wrote is not None:
                 return Rebuild(Action.REINITIALIZE, f"{what} was written to directly: {wrote}")
+    view = _redefined_view(bench, table)
+    if view is not None:
+        return Rebuild(Action.REINITIALIZE, f"view '{view}' was redefined")
     for source in table.sources:
         before, now = table.frontier.of(source.table), frontier.of(source.table)
         if before is None or now is None:
             return Rebuild(Action.REINITIALIZE, f"source '{source.table}' is new in the query")
-        if source.kind == "VIEW" and (before.uuid, before.schema_id) != (now.uuid, now.schema_id):
-            return Rebuild(Action.REINITIALIZE, f"view '{source.table}' was redefined")
         if before.uuid != now.uuid:
             reason = f"source '{source.table}' was dropped and made again under the same name"
             return Rebuild(Action.REINITIALIZE, reason)

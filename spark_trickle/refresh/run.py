@@ -58,7 +58,12 @@ class Refresher:
 
     def members(self, bench: Workbench, unit: Iterable[StreamTable], request: Request) -> list[MemberResult]:
         """Refresh each in turn inside one workbench: later ones read earlier ones as staged there."""
-        return [refresh_member(bench, table, request, self.notify) for table in unit]
+        results = [refresh_member(bench, table, request, self.notify) for table in unit]
+        if any(request.stream_tables.get(r.table.name, r.table).sources != r.table.sources for r in results):
+            # A view was redefined under a query: it may lead back to where it came from.
+            now = {**request.stream_tables, **{r.table.name: r.table for r in results}}
+            dag_of(now.values()).require_acyclic()
+        return results
 
     def followers(self, cut: Cut, written: Iterable[TableName]) -> list[StreamTable]:
         """IMMEDIATE stream tables that follow writes to these tables, cascades included, in order."""
@@ -100,6 +105,7 @@ class Refresher:
             cut=cut.id,
             group=group,
             max_change_ratio=self.max_change_ratio,
+            stream_tables=cut.tables,
         )
 
     def _run(self, cut: Cut, unit: list[StreamTable], request: Request, started: float) -> list[MemberResult]:
@@ -158,7 +164,13 @@ def _publication(swaps: tuple[Swap, ...], results: Sequence[MemberResult]) -> Pu
     )
 
 
-def _touched(cut: Cut, unit: Iterable[StreamTable]) -> set[TableName]:
+def _touched(cut: Cut, unit: Iterable[StreamTable]) -> set[TableName] | None:
+    """The tables that refreshing these reads and writes; None: any, because a view may have come to read others."""
+    views = [(table.frontier.of(s.table), s.table) for table in unit for s in table.sources if s.kind == "VIEW"]
+    if any(
+        pin is None or name not in cut.pointers or pin.location != cut.pointers[name].location for pin, name in views
+    ):
+        return None
     return {name for table in unit for name in (*table.tables, *(s.table for s in table.sources))}
 
 

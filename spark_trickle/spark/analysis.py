@@ -17,7 +17,7 @@ from spark_trickle.delta.plan import PUBLIC, Column, MaintenancePlan, Version, r
 from spark_trickle.delta.show import show as show_plan
 from spark_trickle.errors import NotFoundError, SqlError, UnsupportedSqlError, UserError
 from spark_trickle.model.stream_table import Source
-from spark_trickle.names import LAKE, TableName
+from spark_trickle.names import DEFAULT_NAMESPACE, LAKE, TableName
 from spark_trickle.ports import Analysis
 from spark_trickle.spark.failures import sql_errors
 from spark_trickle.sql.build import build
@@ -53,9 +53,8 @@ class _Sources:
         self.views: list[TableName] = []
 
     def resolve(self, parts: tuple[str, ...]) -> SourceTable | SourceView:
-        if len(parts) == 3 and parts[0].lower() != LAKE:
-            raise NotFoundError("table", ".".join(parts), hint=f"Sources are tables of catalog '{LAKE}'")
-        name = TableName(".".join(parts[-2:-1]) or "default", parts[-1])
+        levels = parts[1:] if len(parts) > 2 and parts[0].lower() == LAKE else parts
+        name = TableName(".".join(levels[:-1]) or DEFAULT_NAMESPACE, levels[-1])
         pointer = self._workspace.heads().get(name)
         if pointer is None:
             raise NotFoundError("table", name)
@@ -74,6 +73,7 @@ def analyze(workspace: Workspace, query: str, stream_tables: Iterable[TableName]
         columns = tuple((field.name, field.dataType.simpleString()) for field in frame.schema.fields)
     _check_columns([name for name, _ in columns])
     tables = _base_tables(frame)
+    _check_tables(workspace, tables)
     random = nondeterministic(query)
     where = ", ".join(f"{found.name}() at line {found.line}, column {found.column}" for found in random[:1]) or None
     sources = _Sources(workspace)
@@ -152,6 +152,17 @@ def _check_columns(names: list[str]) -> None:
                 f"the query has two columns called '{name}'", hint="Give each output column its own name with AS"
             )
         seen.add(name.lower())
+
+
+def _check_tables(workspace: Workspace, tables: list[TableName]) -> None:
+    """What Spark can read is not always a table: `orders.snapshots` is a view of the metadata of one."""
+    heads = workspace.heads()
+    for name in tables:
+        if name not in heads:
+            raise UserError(
+                f"the query reads '{name}', which is not a table of the lake but a look at a table's metadata",
+                hint="Stream tables follow the rows of tables, stream tables and views",
+            )
 
 
 def _base_tables(frame: DataFrame) -> list[TableName]:

@@ -12,31 +12,33 @@ from typing import TYPE_CHECKING
 import pyarrow.compute as pc
 from sqlglot import exp
 
-from spark_trickle.delta import merge
+from spark_trickle.delta import merge, transitions
 from spark_trickle.delta.differentiate import delta
 from spark_trickle.delta.plan import DELTA, GROUPS, RECOMPUTED, TARGET, WEIGHT, Groups, Node
 from spark_trickle.errors import InternalError
 from spark_trickle.names import TableName, quote
 from spark_trickle.spark.failures import spark_errors
 from spark_trickle.spark.local import fetch, hand_back, key_predicate, travels
-from spark_trickle.spark.relations import Leaves
+from spark_trickle.spark.relations import Leaves, sql_name
 from spark_trickle.spark.write import NOTHING, Writer, Written, delete_by_address
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import types as t
 
-LOST = "_trickle_lost"
-
 
 @dataclass(slots=True)
-class _Delta:
-    """A computed delta: a view, and its rows when they were fetched."""
+class _Computed:
+    """What a step computed: a view, and its rows when they were fetched."""
 
     view: str
     schema: t.StructType
     rows: pa.Table | None
     count: int
+
+    @property
+    def name(self) -> exp.Expr:
+        return sql_name(quote(self.view))
 
 
 class NodeApplier:
@@ -48,77 +50,81 @@ class NodeApplier:
         self._writer = writer
         self._node = node
         self._table = table
+        self._target: exp.Expr = sql_name(table.sql)
+        self._small = False
 
     def apply(self, changed: frozenset[str]) -> Written:
         query = delta(self._node, changed)
         if query is None:
             return NOTHING
-        small = sum(self._leaves.windows[name].rows for name in changed) <= self._leaves.small_rows
-        found = self._compute(query, small=small)
+        self._small = sum(self._leaves.rows_of(name) for name in changed) <= self._leaves.small_rows
+        if isinstance(self._node.upkeep, Groups):
+            return self._groups(query)
+        found = self._compute(self._leaves.sql(query), "delta", fetched=self._small and not query.find(exp.Join))
         if found.count == 0:
             return NOTHING
-        steps = {DELTA: quote(found.view), TARGET: self._table.sql}
-        if isinstance(self._node.upkeep, Groups):
-            return self._groups(found, steps)
         if self._node.key is not None:
-            return self._run(merge.keyed_merge_statement(self._node), steps)
+            return self._run(merge.keyed_merge_statement(self._node), {DELTA: found.name, TARGET: self._target})
         return self._bag(found)
 
-    def _compute(self, query: exp.Query, *, small: bool) -> _Delta:
-        with spark_errors(f"computing the change of '{self._table}'"):
-            frame = self._session.sql(self._leaves.sql(query))
+    def _compute(self, text: str, what: str, *, fetched: bool) -> _Computed:
+        """Run a query once: its rows come here when they are few, and stay cached in Spark when they are not."""
+        with spark_errors(f"computing the {what} of '{self._table}'"):
+            frame = self._session.sql(text)
             schema = frame.schema
             rows: pa.Table | None = None
-            if small and travels(schema) and (isinstance(self._node.upkeep, Groups) or not query.find(exp.Join)):
+            if fetched and travels(schema):
                 rows = fetch(frame)
                 frame, count = hand_back(self._session, rows, schema), rows.num_rows
             else:
                 frame = self._leaves.keep(frame)
                 count = frame.count()
-        view = self._leaves.name_view(f"delta_{self._node.label}", frame)
-        return _Delta(view, schema, rows, count)
+        return _Computed(self._leaves.name_view(f"{what}_{self._node.label}", frame), schema, rows, count)
 
-    def _groups(self, found: _Delta, steps: dict[str, str]) -> Written:
+    def _groups(self, query: exp.Query) -> Written:
         upkeep = self._node.upkeep
         assert isinstance(upkeep, Groups)
-        recompute = self._flag(found, steps)
-        if not upkeep.keys:
-            query = self._node.query if recompute else merge.overwrite_statement(self._node)
-            with spark_errors(f"computing '{self._table}'"):
-                frame = self._session.sql(self._leaves.sql(query, steps))
-            return self._writer.replace_rows(self._table, frame)
-        if recompute:
-            query = merge.recomputed(self._node)
-            with spark_errors(f"recomputing groups of '{self._table}'"):
-                frame = self._session.sql(self._leaves.sql(query, steps))
-            steps[RECOMPUTED] = quote(self._leaves.name_view(f"recomputed_{self._node.label}", frame))
-        return self._run(merge.merge_statement(self._node, with_recomputed=recompute), steps)
+        # The delta goes into the query as it is: partial aggregates, old rows and new rows in one job.
+        steps = {TARGET: self._target, DELTA: exp.Subquery(this=self._leaves.resolved(query))}
+        found = self._compute(
+            self._leaves.sql(transitions.transitions(self._node), steps), "transitions", fetched=self._small
+        )
+        steps[transitions.TRANSITIONS] = found.name
+        if self._counts(found, transitions.FLAG)[0]:
+            found = self._recompute(steps)
+            steps[transitions.TRANSITIONS] = found.name
+        gone, came = self._counts(found, transitions.GONE, transitions.CAME)
+        if not gone and not came:
+            return NOTHING
+        self._leaves.set_changes(
+            self._node.label, self._session.sql(self._leaves.sql(transitions.change(self._node), steps)), gone + came
+        )
+        if upkeep.keys:
+            self._run(transitions.write_statement(self._node), steps)
+        else:
+            frame = self._session.sql(self._leaves.sql(transitions.new_rows(self._node), steps))
+            self._writer.replace_rows(self._table, frame)
+        return Written(came, gone, 1)
 
-    def _flag(self, found: _Delta, steps: dict[str, str]) -> bool:
-        """Whether some groups must be recomputed; their keys become step `groups`."""
-        query = merge.flagged(self._node)
-        if query is None:
-            return False
-        if (
-            found.rows is not None
-            and LOST in found.rows.column_names
-            and not pc.any(pc.not_equal(found.rows.column(LOST), 0)).as_py()
-        ):
-            return False
-        with spark_errors(f"looking for groups of '{self._table}' to recompute"):
-            frame = self._session.sql(self._leaves.sql(query, steps))
-            if travels(frame.schema):
-                rows = fetch(frame)
-                count, frame = rows.num_rows, hand_back(self._session, rows, frame.schema)
-            else:
-                frame = self._leaves.keep(frame)
-                count = frame.count()
-        if count == 0:
-            return False
-        steps[GROUPS] = quote(self._leaves.name_view(f"groups_{self._node.label}", frame))
-        return True
+    def _recompute(self, steps: dict[str, exp.Expr]) -> _Computed:
+        """Compute flagged groups from their rows, and put them in the place of what could not be merged."""
+        keys = self._compute(
+            self._leaves.sql(transitions.flagged_keys(self._node), steps), "groups", fetched=self._small
+        )
+        steps[GROUPS] = keys.name
+        steps[RECOMPUTED] = exp.Subquery(this=self._leaves.resolved(merge.recomputed(self._node), steps))
+        text = self._leaves.sql(transitions.settled(self._node), steps)
+        return self._compute(text, "settled", fetched=self._small)
 
-    def _bag(self, found: _Delta) -> Written:
+    def _counts(self, found: _Computed, *flags: str) -> list[int]:
+        """In how many rows each flag is set."""
+        if found.rows is not None:
+            return [int(pc.sum(found.rows.column(flag)).as_py() or 0) for flag in flags]
+        sums = ", ".join(f"COALESCE(SUM(CASE WHEN {quote(flag)} THEN 1 ELSE 0 END), 0)" for flag in flags)
+        with spark_errors(f"counting the changes of '{self._table}'"):
+            return [int(n) for n in self._session.sql(f"SELECT {sums} FROM {quote(found.view)}").collect()[0]]
+
+    def _bag(self, found: _Computed) -> Written:
         target = self._session.table(self._table.sql).schema
         removed, added = self._signs(found)
         listed = ", ".join(quote(c.name) for c in target.fields)
@@ -139,7 +145,7 @@ class NodeApplier:
             )
         return written
 
-    def _signs(self, found: _Delta) -> tuple[int, int]:
+    def _signs(self, found: _Computed) -> tuple[int, int]:
         """How many rows the delta removes and adds."""
         if found.rows is not None:
             weights = found.rows.column(WEIGHT).to_pylist()
@@ -149,7 +155,7 @@ class NodeApplier:
         ).collect()[0]
         return int(row[0]), int(row[1])
 
-    def _prune(self, found: _Delta, target: t.StructType) -> str:
+    def _prune(self, found: _Computed, target: t.StructType) -> str:
         """Bounds of the removed rows, so that files which cannot hold them are not read."""
         if found.rows is None:
             return "TRUE"
@@ -163,5 +169,5 @@ class NodeApplier:
                     bounds.append(predicate.sql(dialect="spark"))
         return " AND ".join(bounds) or "TRUE"
 
-    def _run(self, statement: exp.Expr, steps: dict[str, str]) -> Written:
+    def _run(self, statement: exp.Expr, steps: dict[str, exp.Expr]) -> Written:
         return self._writer.statement(self._table, self._leaves.sql(statement, steps))

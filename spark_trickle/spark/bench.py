@@ -24,7 +24,6 @@ from spark_trickle.storage.changes import ChangeFeed
 from spark_trickle.storage.iceberg import ancestors, load, pin, total_records
 from spark_trickle.storage.views import view_pin
 from spark_trickle.storage.windows import Broken as BrokenWindow
-from spark_trickle.storage.windows import Window as IcebergWindow
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -132,7 +131,6 @@ class Bench:
                     commits += written.commits
                     if written.changed and node.label != PUBLIC:
                         changed.add(node.label)
-                        leaves.windows[node.label] = self._own_window(table, target)
         finally:
             leaves.close()
             self._feed.release()
@@ -167,13 +165,6 @@ class Bench:
         return self._plans.get(
             (f"{table.name}\n{table.query}", tuple(shapes)), lambda: analyze(self.workspace, table.query, ())
         )
-
-    def _own_window(self, table: StreamTable, target: TableName) -> IcebergWindow:
-        since = table.published_pin(target)
-        window = self._feed.window(target, since)
-        if isinstance(window, BrokenWindow):
-            raise InternalError(f"the change of internal state '{target.name}' is lost: {window.reason}")
-        return window
 
     def _leaves(self, table: StreamTable, plan: MaintenancePlan, windows: Mapping[TableName, Window]) -> Leaves:
         internal = {n.label: internal_name(table.name, n.label) for n in plan.nodes if n.label != PUBLIC}

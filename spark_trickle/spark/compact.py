@@ -5,9 +5,15 @@ What it commits is a `replace` snapshot: dependents skip it, and the stream tabl
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from py4j.protocol import Py4JJavaError
+
+from spark_trickle.errors import ConflictError
+from spark_trickle.names import TableName
 from spark_trickle.storage.iceberg import JavaTable, jvm, snapshot_summary
 
 if TYPE_CHECKING:
@@ -52,9 +58,25 @@ def shape_of(table: JavaTable) -> Shape:
     return Shape(*(int(summary.get(key, 0)) for key in keys))
 
 
-def compact(spark: SparkSession, table: JavaTable) -> None:
+def compact(spark: SparkSession, table: JavaTable, name: TableName) -> None:
     """Rewrite small files, and files with many deleted rows."""
     action = jvm(spark).org.apache.iceberg.spark.actions.SparkActions.get(spark._jsparkSession).rewriteDataFiles(table)
     for key, value in _OPTIONS.items():
         action = action.option(key, value)
-    action.snapshotProperty("trickle.maintenance", "compact").execute()
+    # Iceberg checks that nobody has deleted rows meanwhile from the files that it read.
+    with conflicts(name, "CommitFailedException", "ValidationException"):
+        action.snapshotProperty("trickle.maintenance", "compact").execute()
+
+
+@contextmanager
+def conflicts(name: TableName, *kinds: str) -> Iterator[None]:
+    """Java exceptions of these kinds, themselves or as a cause, mean that somebody else was faster."""
+    try:
+        yield
+    except Py4JJavaError as err:
+        cause = err.java_exception
+        while cause is not None:
+            if cause.getClass().getSimpleName() in kinds:
+                raise ConflictError(name, None, str(cause.getMessage())) from err
+            cause = cause.getCause()
+        raise

@@ -1,4 +1,4 @@
-"""What crashes and drops leave behind, removed: unreferenced files of our tables, folders of internal tables that are
+"""What crashes and drops leave behind, removed: unreferenced files of our tables, folders of tables of ours that are
 no more, and private databases of processes that have died. What is young may belong to work under way and stays.
 """
 
@@ -7,10 +7,11 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Collection, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spark_trickle.model.publication import Cut
 from spark_trickle.names import INTERNAL_NAMESPACE, LAKE
 from spark_trickle.spark.purge import folder_access, lake_io, remove_empty_folders
 from spark_trickle.storage.iceberg import Bulk, Java, JavaTable, java_class, jvm
@@ -18,6 +19,10 @@ from spark_trickle.storage.iceberg import Bulk, Java, JavaTable, java_class, jvm
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+MARK = "trickle.stream-table"
+"""Property of every table that a stream table is kept in."""
+
+_SCHEME = re.compile(r"^(?:[a-z][a-z0-9+.-]*:)?/+")
 _WORKSPACE = re.compile(r"spark-trickle-(\d+)-.+")
 
 
@@ -34,31 +39,34 @@ def remove_orphans(spark: SparkSession, table: JavaTable, older_than_ms: int) ->
     return int(Bulk(spark).to_list(found).size())
 
 
-def internal_root(spark: SparkSession) -> str:
-    """The folder that holds the internal tables' folders."""
-    warehouse = spark.conf.get(f"spark.sql.catalog.{LAKE}.warehouse")
-    return f"{(warehouse or '').rstrip('/')}/{INTERNAL_NAMESPACE}"
+def table_folder(metadata_location: str) -> str:
+    """A table's folder, from where its metadata is; without the scheme, which is spelled in several ways.
 
-
-def folder_of(metadata_location: str) -> str:
-    """Name of a table's folder, from where its metadata is.
-
-    >>> folder_of("file:/lake/trickle_internal/default__t__groups/metadata/00001-ab.metadata.json")
-    'default__t__groups'
+    >>> table_folder("file:/lake/trickle_internal/default__t__groups/metadata/00001-ab.metadata.json")
+    '/lake/trickle_internal/default__t__groups'
     """
-    return metadata_location.rsplit("/", 3)[-3]
+    return _SCHEME.sub("/", metadata_location).rsplit("/", 2)[0]
 
 
-def remove_abandoned_state(spark: SparkSession, owned: Collection[str], older_than_ms: int) -> int:
-    """Delete old files in folders of internal tables that are not `owned`; gives how many."""
-    io, root = lake_io(spark), internal_root(spark)
+def remove_abandoned(spark: SparkSession, cut: Cut, older_than_ms: int) -> int:
+    """Delete old files in folders of tables of ours that are in the catalog no more, or never came there.
+
+    Gives how many. Every folder of the internal namespace is ours; elsewhere those whose metadata says so.
+    """
+    io = lake_io(spark)
+    warehouse = str(spark.conf.get(f"spark.sql.catalog.{LAKE}.warehouse")).rstrip("/")
+    owned = {table_folder(pointer.location) for pointer in cut.pointers.values()}
     removed = 0
-    for folder in sorted(_folders(spark, io, root) - set(owned)):
-        for file in _files(spark, io, f"{root}/{folder}"):
-            if int(file.createdAtMillis()) < older_than_ms:
-                io.deleteFile(file.location())
-                removed += 1
-        remove_empty_folders(spark, io, *(f"{root}/{folder}{part}" for part in ("/data", "/metadata", "")))
+    for namespace in sorted({*cut.namespaces, INTERNAL_NAMESPACE}):
+        root = f"{warehouse}/{namespace.replace('.', '/')}"
+        for name in _folders(spark, io, root):
+            folder = f"{root}/{name}"
+            if _SCHEME.sub("/", folder) in owned:
+                continue
+            files = list(_files(spark, io, folder))
+            if namespace == INTERNAL_NAMESPACE or _is_ours(spark, io, files):
+                removed += _remove_old(io, files, older_than_ms)
+                remove_empty_folders(spark, io, f"{folder}/data", f"{folder}/metadata", folder)
     return removed
 
 
@@ -110,15 +118,35 @@ def _base(path: str) -> str:
     return path.rpartition("/")[2]
 
 
-def _folders(spark: SparkSession, io: Java, root: str) -> set[str]:
+def _folders(spark: SparkSession, io: Java, root: str) -> list[str]:
+    """Names of the folders in a folder. In an object store, where that would list every file, only internal ones."""
     access = folder_access(spark, io, root)
     if access is None:
+        if not root.endswith(f"/{INTERNAL_NAMESPACE}"):
+            return []
         inside = (str(file.location()).partition(f"/{INTERNAL_NAMESPACE}/")[2] for file in _files(spark, io, root))
-        return {path.split("/")[0] for path in inside if path}
+        return sorted({path.split("/")[0] for path in inside if path})
     system, path = access
     if not system.exists(path):
-        return set()
-    return {str(status.getPath().getName()) for status in system.listStatus(path) if status.isDirectory()}
+        return []
+    return sorted(str(status.getPath().getName()) for status in system.listStatus(path) if status.isDirectory())
+
+
+def _is_ours(spark: SparkSession, io: Java, files: Iterable[Java]) -> bool:
+    """Whether these are files of a table that a stream table was kept in."""
+    metadata = [str(file.location()) for file in files if str(file.location()).endswith(".metadata.json")]
+    if not metadata:
+        return False
+    read = jvm(spark).org.apache.iceberg.TableMetadataParser.read(io, metadata[0])
+    return bool(read.properties().containsKey(MARK))
+
+
+def _remove_old(io: Java, files: Iterable[Java], older_than_ms: int) -> int:
+    old = [str(file.location()) for file in files if int(file.createdAtMillis()) < older_than_ms]
+    # What says whose they are goes last: a deletion that is cut short can then be finished.
+    for location in sorted(old, key=lambda path: path.endswith(".metadata.json")):
+        io.deleteFile(location)
+    return len(old)
 
 
 def _files(spark: SparkSession, io: Java, folder: str) -> Iterator[Java]:

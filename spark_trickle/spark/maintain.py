@@ -9,23 +9,20 @@ from __future__ import annotations
 import re
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from py4j.protocol import Py4JJavaError
-
 from spark_trickle.errors import ComputeError, ConflictError, NotFoundError, UserError
 from spark_trickle.model.publication import Cut
 from spark_trickle.model.schedule import parse_duration
-from spark_trickle.names import INTERNAL_NAMESPACE, TableName
-from spark_trickle.spark.compact import compact, shape_of
+from spark_trickle.names import TableName
+from spark_trickle.spark.compact import compact, conflicts, shape_of
 from spark_trickle.spark.expire import expire
 from spark_trickle.spark.failures import spark_errors
-from spark_trickle.spark.leftovers import folder_of, remove_abandoned_state, remove_dead_workspaces, remove_orphans
+from spark_trickle.spark.leftovers import remove_abandoned, remove_dead_workspaces, remove_orphans
 from spark_trickle.storage.iceberg import load
 
 if TYPE_CHECKING:
@@ -35,8 +32,6 @@ WORKSPACE_AGE = timedelta(days=1)
 """Private databases of dead processes younger than this stay."""
 
 _NO_TIME = re.compile(r"0+[smhdw]?")
-_FASTER_WRITER = "CommitFailedException"
-_TOUCHED_FILES = "ValidationException"
 
 
 class MaintenanceCatalog(Protocol):
@@ -101,7 +96,7 @@ class MaintenanceReport:
     tables: tuple[TableMaintenance, ...]
     history_pruned: int
     abandoned_files: int
-    """Files removed of internal tables that belong to no stream table any more."""
+    """Files removed of tables of ours that are in the catalog no more, or never came there."""
     dead_workspaces: int
     """Private databases removed of processes that have died."""
     duration_ms: float
@@ -112,7 +107,7 @@ class MaintenanceReport:
         lines = [f"maintained {len(self.tables)} tables in {self.duration_ms / 1000:.1f} s{ending}"]
         lines += [f"  {table}" for table in self.tables]
         for count, what in (
-            (self.abandoned_files, "files of dropped internal tables removed"),
+            (self.abandoned_files, "files of dropped or never published tables removed"),
             (self.dead_workspaces, "temporary folders of dead processes removed"),
             (self.history_pruned, "rows of history pruned"),
         ):
@@ -135,7 +130,7 @@ def maintain(
     return MaintenanceReport(
         tables=tables,
         history_pruned=pruned,
-        abandoned_files=upkeep.abandoned_state(),
+        abandoned_files=upkeep.abandoned(),
         dead_workspaces=remove_dead_workspaces(Path(tempfile.gettempdir()), (now - WORKSPACE_AGE).timestamp()),
         duration_ms=(time.perf_counter() - started) * 1000,
     )
@@ -154,7 +149,7 @@ class _Upkeep:
 
         def tried(step: Callable[[TableName], int]) -> int:
             try:
-                with spark_errors(f"maintaining '{name}'"), _conflicts(name, _FASTER_WRITER):
+                with spark_errors(f"maintaining '{name}'"), conflicts(name, "CommitFailedException"):
                     return step(name)
             except (ComputeError, ConflictError, NotFoundError) as err:
                 if str(err) not in reasons:
@@ -175,13 +170,10 @@ class _Upkeep:
             skipped_reason="; ".join(reasons) or None,
         )
 
-    def abandoned_state(self) -> int:
-        """Files of internal tables that no stream table has any more."""
-        with spark_errors("removing files of dropped internal tables"):
-            heads = self.catalog.cut().pointers.values()
-            owned = {head.table.name for head in heads if head.table.namespace == INTERNAL_NAMESPACE}
-            owned |= {folder_of(head.location) for head in heads}
-            return remove_abandoned_state(self.spark, owned, _millis(self.now - self.options.orphan_age))
+    def abandoned(self) -> int:
+        """Files of tables that no stream table has any more."""
+        with spark_errors("removing files of tables that are no more"):
+            return remove_abandoned(self.spark, self.catalog.cut(), _millis(self.now - self.options.orphan_age))
 
     def _data_files(self, name: TableName) -> int:
         return shape_of(load(self.spark, name)).data_files
@@ -190,9 +182,7 @@ class _Upkeep:
         table = load(self.spark, name)
         if not shape_of(table).worth_compacting(self.options.compact_files):
             return 0
-        # Of a compaction Iceberg checks that nobody deleted from the files it has read.
-        with _conflicts(name, _TOUCHED_FILES):
-            compact(self.spark, table)
+        compact(self.spark, table, name)
         return 1
 
     def _expire(self, name: TableName) -> int:
@@ -208,20 +198,6 @@ class _Upkeep:
 
     def _remove_orphans(self, name: TableName) -> int:
         return remove_orphans(self.spark, load(self.spark, name), _millis(self.now - self.options.orphan_age))
-
-
-@contextmanager
-def _conflicts(name: TableName, kind: str) -> Iterator[None]:
-    """A Java exception of this kind means that somebody else was faster; it may be hidden among causes."""
-    try:
-        yield
-    except Py4JJavaError as err:
-        cause = err.java_exception
-        while cause is not None:
-            if cause.getClass().getSimpleName() == kind:
-                raise ConflictError(name, None, str(cause.getMessage())) from err
-            cause = cause.getCause()
-        raise
 
 
 def _duration(option: str, text: str) -> timedelta:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from spark_trickle.delta.plan import PUBLIC, Version, resolve
+from spark_trickle.delta.plan import Version, resolve
 from spark_trickle.model.frontier import Pin
 from spark_trickle.names import TableName, quote
 from spark_trickle.spark.local import fetch, hand_back, key_predicate, travels
@@ -45,20 +45,33 @@ class Leaves:
     _fetched: dict[str, pa.Table] = field(default_factory=dict)
     _made: dict[tuple[Version, str], str] = field(default_factory=dict)
     _kept: list[DataFrame] = field(default_factory=list)
+    _counted: dict[str, int] = field(default_factory=dict)
 
-    def sql(self, query: exp.Expr, steps: Mapping[str, str] | None = None) -> str:
-        """The query as text that runs in the workspace. `steps` names the views of this node's earlier steps."""
+    def sql(self, query: exp.Expr, steps: Mapping[str, exp.Expr] | None = None) -> str:
+        """The query as text that runs in the workspace. `steps` are this node's earlier steps."""
+        return self.resolved(query, steps).sql(dialect="spark")
+
+    def resolved(self, query: exp.Expr, steps: Mapping[str, exp.Expr] | None = None) -> exp.Expr:
+        """The query over what its leaves are in this workspace."""
         self._prepare_changes(query)
 
         def relation(version: Version, name: str) -> exp.Expr:
             if version is Version.STEP:
-                return exp.to_table((steps or {})[name], dialect="spark")
+                return (steps or {})[name].copy()
             if version is Version.AFTER:
-                return exp.to_table(self.tables[name].sql, dialect="spark")
-            return exp.to_table(quote(self._view(version, name)), dialect="spark")
+                return sql_name(self.tables[name].sql)
+            return sql_name(quote(self._view(version, name)))
 
-        resolved = resolve(query, relation)
-        return resolved.transform(self._key_range).sql(dialect="spark")
+        return resolve(query, relation).transform(self._key_range)
+
+    def rows_of(self, name: str) -> int:
+        """Changed rows of a leaf, at the most."""
+        return self._counted[name] if name in self._counted else self.windows[name].rows
+
+    def set_changes(self, name: str, frame: DataFrame, rows: int) -> None:
+        """The change of a node, as it was just computed."""
+        self._made[Version.CHANGES, name] = self.name_view(f"changes_{len(self._made)}", frame)
+        self._counted[name] = rows
 
     def close(self) -> None:
         for frame in self._kept:
@@ -109,5 +122,6 @@ class Leaves:
         return exp.true() if rows is None else key_predicate(column, rows, source_column.name)
 
 
-def node_table(public: TableName, internal: Mapping[str, TableName], label: str) -> TableName:
-    return public if label == PUBLIC else internal[label]
+def sql_name(text: str) -> exp.Table:
+    """A quoted name as SQL."""
+    return exp.to_table(text, dialect="spark")

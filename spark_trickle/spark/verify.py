@@ -38,7 +38,7 @@ def verify(bench: Bench, table: StreamTable) -> Verification:
             hint=f"refresh_stream_table('{table.name}') loads it",
         )
     for pin in table.frontier.pins:
-        _rewind(bench, pin)
+        _rewind(bench, table, pin)
     with spark_errors(f"verifying '{table.name}'"):
         rows = _differences(bench.workspace, table)
     missing, unexpected = _without_rounding(rows)
@@ -54,7 +54,7 @@ def verify(bench: Bench, table: StreamTable) -> Verification:
     )
 
 
-def _rewind(bench: Bench, pin: Pin) -> None:
+def _rewind(bench: Bench, table: StreamTable, pin: Pin) -> None:
     """Put a source at the version that the frontier names."""
     workspace = bench.workspace
     here = workspace.heads().get(pin.table)
@@ -71,7 +71,7 @@ def _rewind(bench: Bench, pin: Pin) -> None:
         return
     if pin.snapshot_id is None or java.snapshot(pin.snapshot_id) is None:
         raise UserError(
-            f"snapshot {pin.snapshot_id} of '{pin.table}', which '{pin.table}' was read at, has expired",
+            f"snapshot {pin.snapshot_id} of '{pin.table}', which '{table.name}' was made from, has expired",
             hint="Refresh the stream table, then verify it",
         )
     java.manageSnapshots().setCurrentSnapshot(pin.snapshot_id).commit()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, ClassVar
 
 from sqlglot import exp, parse
@@ -43,9 +44,10 @@ def parse_query(text: str) -> exp.Query:
         statements = [statement for statement in parse(text, dialect=TrickleSpark) if statement is not None]
     except ParseError as err:
         first = err.errors[0] if err.errors else {}
-        raise SqlError(
-            f"cannot read the query: {first.get('description', err)}", line=first.get("line"), column=first.get("col")
-        ) from err
+        said = str(first.get("description", err))
+        missing = re.search(r"missing for <class '[\w.]*?(\w+)'>", said)
+        said = f"something is missing in {missing[1].upper()}" if missing else said
+        raise SqlError(f"cannot read the query: {said}", line=first.get("line"), column=first.get("col")) from err
     except TokenError as err:
         raise SqlError(f"cannot read the query: {err}") from err
     if len(statements) != 1:
@@ -53,6 +55,8 @@ def parse_query(text: str) -> exp.Query:
     statement = statements[0]
     if not isinstance(statement, exp.Query):
         raise SqlError("a query expected", hint="Write SELECT ... or WITH ... SELECT ...")
+    if isinstance(statement, exp.Select) and not statement.expressions:
+        raise SqlError("SELECT without columns")
     return statement
 
 

@@ -21,12 +21,13 @@ from spark_trickle.errors import InternalError
 from spark_trickle.model.frontier import Pin
 from spark_trickle.names import TableName, quote
 from spark_trickle.storage.columns import Column, changed_column, incomparable, read_columns
-from spark_trickle.storage.iceberg import Bulk, Java, JavaTable, Snapshot, java_class, jvm, load, no_arguments
+from spark_trickle.storage.iceberg import Bulk, Java, JavaTable, java_class, jvm, load, no_arguments
 from spark_trickle.storage.netting import WEIGHT, net
 from spark_trickle.storage.windows import (
     Broken,
     DeleteFile,
     FileState,
+    Snapshot,
     Stretch,
     Touched,
     Window,

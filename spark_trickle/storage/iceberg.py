@@ -6,7 +6,6 @@ have thousands of files. What changed between versions is in `changes`; views ar
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pyspark.errors import AnalysisException
@@ -14,6 +13,7 @@ from pyspark.errors import AnalysisException
 from spark_trickle.errors import InternalError, NotFoundError
 from spark_trickle.model.frontier import Pin
 from spark_trickle.names import TableName
+from spark_trickle.storage.windows import Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -28,17 +28,6 @@ JavaTable: TypeAlias = Java
 
 _GUAVA = "org.apache.iceberg.relocated.com.google.common"
 _SEPARATOR = "\x00"  # the one character that no path can have
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """One snapshot of a table's history, as far as it decides what has to be compared."""
-
-    id: int
-    parent: int | None
-    operation: str
-    schema_id: int | None
-    """None: written before snapshots recorded their schema."""
 
 
 def jvm(spark: SparkSession) -> Java:

@@ -14,9 +14,20 @@ from typing import TYPE_CHECKING
 from spark_trickle.ports import Broken
 
 if TYPE_CHECKING:
-    from spark_trickle.storage.iceberg import Java, JavaTable, Snapshot
+    from spark_trickle.storage.iceberg import Java, JavaTable
 
-__all__ = ["Broken", "Comparison", "DeleteFile", "FileState", "Stretch", "Touched", "Window", "compare", "stretches"]
+__all__ = [
+    "Broken",
+    "Comparison",
+    "DeleteFile",
+    "FileState",
+    "Snapshot",
+    "Stretch",
+    "Touched",
+    "Window",
+    "compare",
+    "stretches",
+]
 
 COMPACTION = "replace"
 """Operation of snapshots that store the same rows otherwise. They change nothing, by Iceberg's definition."""
@@ -64,6 +75,17 @@ class Window:
         """Whether some row may be inserted and deleted: then rows are netted by their contents."""
         inserts = self.added is not None or any(files.revives for files in self.touched)
         return inserts and not self.insert_only
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One snapshot of a table's history, as far as it decides what has to be compared."""
+
+    id: int
+    parent: int | None
+    operation: str
+    schema_id: int | None
+    """None: written before snapshots recorded their schema."""
 
 
 @dataclass(frozen=True, slots=True)

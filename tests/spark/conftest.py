@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
+from spark_trickle.engine import Engine
+from tests.spark.engines import opened
 from tests.spark.versions import Lab
 
 PACKAGES = (
@@ -59,3 +62,10 @@ def lab(spark: SparkSession) -> Iterator[Lab]:
     made = Lab(spark, namespace)
     yield made
     made.feed.release()
+
+
+@pytest.fixture
+def engine(spark: SparkSession, tmp_path: Path) -> Iterator[Engine]:
+    """An engine on an empty lake, in a session of its own."""
+    with opened(spark, tmp_path / "lake") as made:
+        yield made

@@ -6,8 +6,8 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
-from datetime import timedelta
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -15,12 +15,20 @@ from pyspark.sql import SparkSession
 
 import spark_trickle
 from spark_trickle.engine import Engine
-from spark_trickle.errors import UserError
+from spark_trickle.errors import ConflictError, UserError
 from spark_trickle.events import Event, Step, StepReached
+from spark_trickle.model.publication import Cut
 from spark_trickle.model.refresh import Action
 from spark_trickle.names import INTERNAL_NAMESPACE, TableName
+from spark_trickle.spark.compact import compact
 from spark_trickle.spark.leftovers import remove_dead_workspaces
-from spark_trickle.spark.maintain import MaintenanceOptions, MaintenanceReport, TableMaintenance
+from spark_trickle.spark.maintain import (
+    MaintenanceCatalog,
+    MaintenanceOptions,
+    MaintenanceReport,
+    TableMaintenance,
+    maintain,
+)
 from spark_trickle.storage.iceberg import load
 
 
@@ -28,16 +36,21 @@ class Crash(BaseException):
     """Ends the work where it stands, as the end of the process would."""
 
 
+def crash() -> None:
+    raise Crash
+
+
 class Fault:
-    """Crashes at one step, when armed."""
+    """Crashes once at a step, when armed, or does something else there."""
 
     def __init__(self) -> None:
         self.at: Step | None = None
+        self.instead: Callable[[], None] = crash
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, StepReached) and event.step is self.at:
             self.at = None
-            raise Crash
+            self.instead()
 
 
 @pytest.fixture
@@ -83,6 +96,11 @@ def files_of(engine: Engine, folder: str) -> set[Path]:
     return {path for path in root.rglob("*") if path.is_file() and path.suffix != ".crc"}
 
 
+def data_of(files: set[Path]) -> set[Path]:
+    """Without the catalog's database."""
+    return {path for path in files if not path.name.startswith("trickle.db")}
+
+
 def test_many_small_refreshes_are_compacted_and_the_next_refresh_is_differential(engine: Engine) -> None:
     for number in range(10, 14):
         order(engine, number)
@@ -108,6 +126,8 @@ def test_many_small_refreshes_are_compacted_and_the_next_refresh_is_differential
 
 
 def test_what_a_dependent_that_lags_behind_was_read_at_is_kept(engine: Engine) -> None:
+    order(engine, 30)
+    engine.refresh_stream_tables(["large", "totals"])
     frontier = engine.stream_tables()[1].frontier["large"]
     # The table itself says that everything old may go, as its owner could have set it.
     engine.spark.sql("ALTER TABLE large SET TBLPROPERTIES ('history.expire.max-snapshot-age-ms' = '1')")
@@ -118,6 +138,7 @@ def test_what_a_dependent_that_lags_behind_was_read_at_is_kept(engine: Engine) -
     report = maintain_at_once(engine)
 
     assert of(report, "large").files_after == 1
+    assert of(report, "large").snapshots_expired == 1  # the one before the frontier
     assert frontier in snapshots(engine, "large")
     assert engine.verify("totals").ok
     outcome = engine.refresh_stream_table("totals")
@@ -171,7 +192,7 @@ def test_a_dropped_stream_table_takes_its_files_and_internal_state_with_it(engin
     assert engine.verify("totals").ok
 
 
-def test_folders_of_internal_tables_that_nobody_has_any_more_are_emptied(engine: Engine) -> None:
+def test_folders_of_internal_tables_that_nobody_has_any_more_are_removed(engine: Engine) -> None:
     owned = files_of(engine, INTERNAL_NAMESPACE)
     abandoned = Path(engine.settings.warehouse, INTERNAL_NAMESPACE, "default__gone__state_1")
     (abandoned / "data").mkdir(parents=True)
@@ -182,6 +203,22 @@ def test_folders_of_internal_tables_that_nobody_has_any_more_are_emptied(engine:
     assert files_of(engine, INTERNAL_NAMESPACE) == owned
 
 
+def test_a_creation_that_crashed_leaves_nothing_and_files_of_a_users_dropped_table_stay(
+    engine: Engine, fault: Fault
+) -> None:
+    engine.sql("CREATE TABLE dropped AS SELECT 1 AS a")
+    engine.spark.sql("DROP TABLE dropped")
+    kept = files_of(engine, "")
+    assert any("dropped" in str(path) for path in kept)
+    fault.at = Step.PUBLISHING
+    with pytest.raises(Crash):
+        engine.create_stream_table("regions", "SELECT region, MAX(amount) AS most FROM orders GROUP BY region")
+    assert files_of(engine, "default/regions")
+    assert maintain_at_once(engine, compact_files=20).abandoned_files > 0
+    assert data_of(files_of(engine, "")) == data_of(kept)
+    assert not Path(engine.settings.warehouse, "default/regions").exists()
+
+
 def test_tables_of_users_are_never_touched(engine: Engine) -> None:
     order(engine, 10)
     stray = Path(engine.settings.warehouse, "default/orders/data/mine.parquet")
@@ -190,6 +227,67 @@ def test_tables_of_users_are_never_touched(engine: Engine) -> None:
     maintain_at_once(engine, compact_files=1)
     assert files_of(engine, "default/orders") == before
     assert snapshots(engine, "orders") == kept
+
+
+class Racing:
+    """The catalog; once, right before it is read, something else happens."""
+
+    def __init__(self, catalog: MaintenanceCatalog, at_read: int, meanwhile: Callable[[], object]) -> None:
+        self._catalog = catalog
+        self._reads_left = at_read
+        self._meanwhile = meanwhile
+
+    def cut(self) -> Cut:
+        self._reads_left -= 1
+        if self._reads_left == 0:
+            self._meanwhile()
+        return self._catalog.cut()
+
+    def prune_history(self, older_than: datetime) -> int:
+        return self._catalog.prune_history(older_than)
+
+
+def test_a_refresh_published_while_snapshots_expire_is_kept(engine: Engine) -> None:
+    for number in (10, 11):
+        order(engine, number)
+        engine.refresh_stream_tables(["large", "totals"])
+    order(engine, 12)
+    # The first read lists the tables; the second is the one between loading 'large' and expiring its snapshots.
+    catalog = Racing(engine._parts.catalog, 2, lambda: engine.refresh_stream_tables(["large", "totals"]))
+    options = MaintenanceOptions.parse(retain="0s", compact_files=20, orphan_age="1h", history_days=0)
+    report = maintain(catalog, engine.spark, datetime.now(UTC), options)
+    assert of(report, "large").skipped_reason is None
+    assert of(report, "large").snapshots_expired > 0
+    assert ("north", 10 + 10 + 11 + 12) in rows(engine, "totals")
+    order(engine, 13)
+    assert [o.action for o in engine.refresh_stream_tables(["large", "totals"])] == [Action.DIFFERENTIAL] * 2
+    assert engine.verify("large").ok and engine.verify("totals").ok
+
+
+def test_a_refresh_that_is_overtaken_by_maintenance_starts_over_and_succeeds(engine: Engine, fault: Fault) -> None:
+    for number in (10, 11, 12):
+        order(engine, number)
+        engine.refresh_stream_tables(["large", "totals"])
+    order(engine, 13)
+    reports: list[MaintenanceReport] = []
+    fault.at, fault.instead = Step.ALL_STAGED, lambda: reports.append(engine.maintain(retain="0s", compact_files=2))
+    outcomes = engine.refresh_stream_tables(["large", "totals"])
+    assert of(reports[0], "large").files_after == 1
+    assert [o.action for o in outcomes] == [Action.DIFFERENTIAL] * 2
+    assert ("north", 10 + 10 + 11 + 12 + 13) in rows(engine, "totals")
+    assert engine.verify("large").ok and engine.verify("totals").ok
+
+
+def test_compacting_files_that_somebody_deleted_from_meanwhile_is_a_conflict(engine: Engine) -> None:
+    for number in (10, 11):
+        order(engine, number)
+        engine.refresh_stream_tables(["large", "totals"])
+    stale = load(engine.spark, TableName.parse("large"))
+    engine.sql("DELETE FROM orders WHERE id IN (2, 10)")
+    engine.refresh_stream_tables(["large", "totals"])
+    with pytest.raises(ConflictError, match="'large' was changed by somebody else"):
+        compact(engine.spark, stale, TableName.parse("large"))
+    assert engine.verify("large").ok
 
 
 def test_a_table_that_cannot_be_maintained_is_reported_and_the_others_are_done(engine: Engine) -> None:

@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
 import duckdb
-from sqlglot import exp, parse_one
+from sqlglot import exp
 
 from spark_trickle.delta.differentiate import delta
 from spark_trickle.delta.merge import flagged, keyed_merge_statement, merge_statement, overwrite_statement, recomputed
@@ -51,6 +51,7 @@ class Lake:
     tables: Sequence[Table]
     views: dict[str, str] = field(default_factory=dict)
     connection: Any = field(default_factory=lambda: duckdb.connect(config={"threads": 1}))
+    answers: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for schema in ("before", "after", "changes", "step"):
@@ -114,19 +115,23 @@ class Lake:
 
     def answer(self, query: str) -> Counter[Row]:
         """The user's query over the sources as they are now."""
+        if query not in self.answers:
+            self.answers[query] = self._answer(query)
+        return multiset(self.run(self.answers[query]))
+
+    def _answer(self, query: str) -> str:
         tree = parse_query(query)
         names = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
         for table in list(tree.find_all(exp.Table)):
-            if table.name.lower() in self.views:
-                view = parse_one(self.views[table.name.lower()], dialect="spark")
-                table.replace(
-                    exp.Subquery(this=view, alias=exp.TableAlias(this=exp.to_identifier(table.alias or table.name)))
-                )
+            view = self.views.get(table.name.lower())
+            if view is not None:
+                alias = exp.TableAlias(this=exp.to_identifier(table.alias or table.name))
+                table.replace(exp.Subquery(this=parse_query(view), alias=alias))
         for table in list(tree.find_all(exp.Table)):
             if table.name.lower() not in names:
                 table.set("db", exp.to_identifier("after"))
                 table.set("catalog", None)
-        return multiset(self.run(tree.sql(dialect="duckdb")))
+        return tree.sql(dialect="duckdb")
 
 
 @dataclass
@@ -140,6 +145,8 @@ class Kept:
     """Groups that were computed again."""
     written: int = 0
     """Rows of change that reached a table."""
+    texts: dict[object, str | None] = field(default_factory=dict)
+    """SQL that was generated before."""
 
     def __post_init__(self) -> None:
         self.maintenance = plan(build(self.text, self.lake), self.lake.describe)
@@ -154,9 +161,9 @@ class Kept:
         changed = {table for table in self.maintenance.sources if lake.diff(table)}
         for node in self.maintenance.nodes:
             lake.remember(node.label)
-            change = delta(node, frozenset(changed))
+            change = self._text((node.label, frozenset(changed)), node, lambda n: delta(n, frozenset(changed)))
             if change is not None:
-                lake.run(f"CREATE OR REPLACE TABLE step.delta AS {lake.query(change)}")
+                lake.run(f"CREATE OR REPLACE TABLE step.delta AS {change}")
                 if lake.run("SELECT 1 FROM step.delta LIMIT 1"):
                     self._apply(node)
             if lake.diff(node.label):
@@ -168,8 +175,9 @@ class Kept:
     def check(self) -> None:
         """Every node equals its query, and the public one the user's text."""
         for node in self.maintenance.nodes:
-            expected = multiset(self.lake.run(self.lake.query(node.query)))
-            assert self.rows(node.label) == expected, f"{node.label} of {self.text}"
+            text = self._text((node.label, "query"), node, lambda n: n.query)
+            assert text is not None
+            assert self.rows(node.label) == multiset(self.lake.run(text)), f"{node.label} of {self.text}"
         assert self.rows() == self.lake.answer(self.text), self.text
 
     def rows(self, label: str = "public") -> Counter[Row]:
@@ -186,23 +194,25 @@ class Kept:
             repeated = lake.run(f"SELECT {names} FROM step.delta GROUP BY ALL HAVING COUNT(*) > 1 OR SUM({WEIGHT}) = 0")
             assert not repeated or node.upkeep.floating, f"not consolidated: {repeated}"
             if node.key:
-                self._run(keyed_merge_statement(node), node)
+                self._run("merge", node, keyed_merge_statement)
             else:
                 self._apply_rows(node)
             return
-        flags = flagged(node)
+        flags = self._text((node.label, "flagged"), node, flagged)
         again = False
         if flags is not None:
-            lake.run(f"CREATE OR REPLACE TABLE step.groups AS {self._text(flags, node)}")
+            lake.run(f"CREATE OR REPLACE TABLE step.groups AS {flags}")
             count = lake.run("SELECT COUNT(*) FROM step.groups")[0][0]
             self.recomputations += count
             again = count > 0
         if again:
-            lake.run(f"CREATE OR REPLACE TABLE step.recomputed AS {self._text(recomputed(node), node)}")
+            lake.run(
+                f"CREATE OR REPLACE TABLE step.recomputed AS {self._text((node.label, 'again'), node, recomputed)}"
+            )
         if node.key:
-            self._run(merge_statement(node, with_recomputed=again), node)
+            self._run(("merge", again), node, lambda n: merge_statement(n, with_recomputed=again))
         else:
-            source = "step.recomputed" if again else f"({self._text(overwrite_statement(node), node)})"
+            source = "step.recomputed" if again else f"({self._text((node.label, 'row'), node, overwrite_statement)})"
             lake.run(f"CREATE OR REPLACE TABLE step.row AS SELECT * FROM {source}")
             lake.run(f'DELETE FROM after."{node.label}"')
             lake.run(f'INSERT INTO after."{node.label}" FROM step.row')
@@ -227,17 +237,22 @@ class Kept:
             f"(SELECT *, UNNEST(range({WEIGHT}::BIGINT)) FROM step.delta WHERE {WEIGHT} > 0)"
         )
 
-    def _run(self, statement: exp.Expr, node: Node) -> None:
-        self.lake.run(self._text(statement, node))
+    def _run(self, kind: object, node: Node, make: Callable[[Node], exp.Expr | None]) -> None:
+        text = self._text((node.label, kind), node, make)
+        assert text is not None
+        self.lake.run(text)
 
-    def _text(self, statement: exp.Expr, node: Node) -> str:
+    def _text(self, key: object, node: Node, make: Callable[[Node], exp.Expr | None]) -> str | None:
         def put(found: exp.Expr) -> exp.Expr:
             if isinstance(found, exp.Table) and found.db == "step" and found.name == "target":
                 alias = found.args.get("alias")
                 return exp.Table(this=exp.to_identifier(node.label), db=exp.to_identifier("after"), alias=alias)
             return found
 
-        return self.lake.query(statement.transform(put))
+        if key not in self.texts:
+            made = make(node)
+            self.texts[key] = None if made is None else self.lake.query(made.transform(put))
+        return self.texts[key]
 
 
 def spark_type(kind: str) -> str:

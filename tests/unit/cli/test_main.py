@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from spark_trickle import __version__
 from spark_trickle.cli.main import COMMANDS, guarded, hoist, run
 from spark_trickle.cli.output import TextOutput
 from spark_trickle.cli.session import Session
@@ -37,6 +38,11 @@ HEAVY = ("pyspark", "pandas", "pyarrow", "duckdb", "alembic", "sqlalchemy", "py4
 )
 def test_global_options_are_understood_after_the_command(arguments: list[str], hoisted: list[str]) -> None:
     assert hoist(arguments) == hoisted
+
+
+def test_the_version_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out == f"spark-trickle {__version__}\n"
 
 
 def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,175 @@
+"""What becomes of each group that a delta touches: its row before and after, side by side.
+
+One query over `step.delta` and `step.target` gives, per touched key, the old row, the new row and what happened to it. From
+that follow the change of the node (old rows out, new rows in), the MERGE that writes it, and whether anything
+changed at all, without looking at the table again. Groups that cannot be merged are flagged; `settled` puts their
+recomputed rows in.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from spark_trickle.delta.merge import (
+    DELTA_ALIAS,
+    TARGET_ALIAS,
+    groups_of,
+    inserted_value,
+    merged_value,
+    must_recompute,
+    now_empty,
+    same_key,
+    step,
+)
+from spark_trickle.delta.plan import DELTA, RECOMPUTED, TARGET, WEIGHT, Node
+from spark_trickle.delta.rules.aggregate import N
+from spark_trickle.sql.operators import column
+
+TRANSITIONS = "transitions"
+"""Name of the step that holds the result of `transitions` or `settled`."""
+
+THERE, EMPTY, FLAG, GONE, CAME = (
+    "_trickle_there",
+    "_trickle_empty",
+    "_trickle_flag",
+    "_trickle_gone",
+    "_trickle_came",
+)
+_X, _R = "_trickle_x", "_trickle_r"
+
+
+def old(name: str) -> str:
+    """Column of a transition that holds the value from before."""
+    return f"_trickle_old_{name}"
+
+
+def transitions(node: Node) -> exp.Query:
+    """Per touched group: keys, old values, new values, whether the row goes (`GONE`), comes (`CAME`), or must be recomputed."""
+    groups = groups_of(node)
+    there = _present(THERE, TARGET_ALIAS) if groups.keys else exp.true()
+    values: dict[str, exp.Expr] = {}
+    for kept in groups.kept:
+        merged = merged_value(kept, groups)
+        values[kept.column] = merged if not groups.keys else _either(there, merged, inserted_value(kept, groups))
+    empty: exp.Expr = exp.false()
+    if groups.keys:
+        nothing_came = exp.LTE(this=column(N, DELTA_ALIAS), expression=exp.Literal.number(0))
+        empty = _either(there, now_empty(groups) or exp.false(), nothing_came)
+    inner = exp.select(
+        *(exp.alias_(column(key, DELTA_ALIAS), key, quoted=True) for key in groups.keys),
+        *(exp.alias_(column(name, TARGET_ALIAS), old(name), quoted=True) for name in values),
+        *(exp.alias_(value, name, quoted=True) for name, value in values.items()),
+        exp.alias_(there.copy(), THERE, quoted=True),
+        exp.alias_(empty, EMPTY, quoted=True),
+        exp.alias_(must_recompute(groups), FLAG, quoted=True),
+    ).from_(step(DELTA, DELTA_ALIAS))
+    known = exp.select("*", exp.alias_(exp.true(), THERE, quoted=True)).from_(step(TARGET, "_trickle_known"))
+    target = known.subquery(exp.to_identifier(TARGET_ALIAS, quoted=True))
+    if groups.keys:
+        inner = inner.join(target, on=same_key(groups.keys, TARGET_ALIAS, DELTA_ALIAS), join_type="left")
+    else:
+        inner = inner.join(target, join_type="cross")
+    return _judged(inner, groups.keys, tuple(values))
+
+
+def settled(node: Node) -> exp.Query:
+    """The transitions with the recomputed rows of flagged groups in place; one that was not found again is empty."""
+    groups = groups_of(node)
+    names = tuple(kept.column for kept in groups.kept)
+    flag = column(FLAG, _X)
+    found = _present("_trickle_found", _R)
+    inner = exp.select(
+        *(exp.alias_(column(key, _X), key, quoted=True) for key in groups.keys),
+        *(exp.alias_(column(old(name), _X), old(name), quoted=True) for name in names),
+        *(exp.alias_(_either(flag, column(name, _R), column(name, _X)), name, quoted=True) for name in names),
+        exp.alias_(column(THERE, _X), THERE, quoted=True),
+        exp.alias_(_either(flag, exp.not_(found), column(EMPTY, _X)), EMPTY, quoted=True),
+        exp.alias_(exp.false(), FLAG, quoted=True),
+    ).from_(step(TRANSITIONS, _X))
+    again = exp.select("*", exp.alias_(exp.true(), "_trickle_found", quoted=True)).from_(
+        step(RECOMPUTED, "_trickle_again")
+    )
+    result = again.subquery(exp.to_identifier(_R, quoted=True))
+    on = same_key(groups.keys, _X, _R) if groups.keys else exp.true()
+    return _judged(inner.join(result, on=on, join_type="left"), groups.keys, names)
+
+
+def flagged_keys(node: Node) -> exp.Query:
+    """Keys of the groups that must be recomputed."""
+    groups = groups_of(node)
+    chosen: list[exp.Expr] = [column(key, _X) for key in groups.keys] or [exp.alias_(exp.true(), FLAG, quoted=True)]
+    return exp.select(*chosen).from_(step(TRANSITIONS, _X)).where(column(FLAG, _X))
+
+
+def change(node: Node) -> exp.Query:
+    """The change of the node: its columns and `_weight`."""
+    groups = groups_of(node)
+
+    def side(name: str, *, before: bool) -> exp.Expr:
+        source = old(name) if before and name not in groups.keys else name
+        return exp.alias_(column(source, _X), name, quoted=True)
+
+    def rows(happened: str, weight: int, *, before: bool) -> exp.Select:
+        chosen = [side(name, before=before) for name in node.columns]
+        marked = exp.alias_(exp.cast(exp.Literal.number(weight), "bigint"), WEIGHT, quoted=True)
+        return exp.select(*chosen, marked).from_(step(TRANSITIONS, _X)).where(column(happened, _X))
+
+    return exp.union(rows(GONE, -1, before=True), rows(CAME, 1, before=False), distinct=False)
+
+
+def write_statement(node: Node) -> exp.Merge:
+    """The MERGE that writes the transitions of a node with keys."""
+    groups = groups_of(node)
+    either = exp.or_(column(GONE, _X), column(CAME, _X))
+    source = (
+        exp.select(*(column(name, _X) for name in (*node.columns, CAME))).from_(step(TRANSITIONS, _X)).where(either)
+    )
+    came = column(CAME, DELTA_ALIAS)
+    values: dict[str, exp.Expr] = {name: column(name, DELTA_ALIAS) for name in node.columns}
+    update = exp.Update(
+        expressions=[exp.EQ(this=column(n), expression=v.copy()) for n, v in values.items() if n not in groups.keys]
+    )
+    whens = [exp.When(matched=True, source=False, condition=exp.not_(came.copy()), then=exp.Var(this="DELETE"))]
+    if update.expressions:
+        whens.append(exp.When(matched=True, source=False, then=update))
+    insert = exp.Insert(
+        this=exp.Tuple(expressions=[column(name) for name in values]),
+        expression=exp.Tuple(expressions=[value.copy() for value in values.values()]),
+    )
+    whens.append(exp.When(matched=False, source=False, condition=came, then=insert))
+    return exp.Merge(
+        this=step(TARGET, TARGET_ALIAS),
+        using=source.subquery(exp.to_identifier(DELTA_ALIAS, quoted=True)),
+        on=same_key(groups.keys, TARGET_ALIAS, DELTA_ALIAS),
+        whens=exp.Whens(expressions=whens),
+    )
+
+
+def new_rows(node: Node) -> exp.Query:
+    """The rows that come: for a node without keys, its one new row."""
+    chosen = [column(name, _X) for name in node.columns]
+    return exp.select(*chosen).from_(step(TRANSITIONS, _X)).where(column(CAME, _X))
+
+
+def _judged(inner: exp.Select, keys: tuple[str, ...], names: tuple[str, ...]) -> exp.Query:
+    """Add what happened to each row; what stays as it was neither goes nor comes."""
+    same = exp.and_(
+        *(exp.NullSafeEQ(this=column(old(name), _R), expression=column(name, _R)) for name in names), exp.true()
+    )
+    there, empty = column(THERE, _R), column(EMPTY, _R)
+    stays = exp.paren(exp.and_(there.copy(), exp.not_(empty.copy()), exp.paren(same)))
+    # A flagged row is not judged by values that are about to be replaced.
+    moved = exp.or_(column(FLAG, _R), exp.not_(stays))
+    return exp.select(
+        *(column(name, _R) for name in (*keys, *(old(name) for name in names), *names, THERE, EMPTY, FLAG)),
+        exp.alias_(exp.and_(there.copy(), exp.paren(moved.copy())), GONE, quoted=True),
+        exp.alias_(exp.and_(exp.not_(empty.copy()), exp.paren(moved.copy())), CAME, quoted=True),
+    ).from_(inner.subquery(exp.to_identifier(_R, quoted=True)))
+
+
+def _present(name: str, alias: str) -> exp.Expr:
+    return exp.not_(exp.Is(this=column(name, alias), expression=exp.Null()))
+
+
+def _either(condition: exp.Expr, yes: exp.Expr, no: exp.Expr) -> exp.Expr:
+    return exp.case().when(condition.copy(), yes.copy()).else_(no.copy())

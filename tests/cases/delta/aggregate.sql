@@ -1,0 +1,407 @@
+-- title: the columns suffice as state
+SELECT region, COUNT(*) AS n, COUNT(qty) AS c, SUM(qty) AS s, AVG(qty) AS a FROM orders GROUP BY region
+---- plan
+public table (region, n, c, s, a)
+  kept per (region)
+    n = COUNT(*): merged
+    c = COUNT(qty): merged
+    s = SUM(qty): merged
+    a = AVG(qty): computed from its sum and count
+  Aggregate by [region] compute [COUNT(*) AS n, COUNT(qty) AS c, SUM(qty) AS s, AVG(qty) AS a]
+    Scan orders [region, qty]
+  change, if all inputs change:
+    SELECT
+      `_trickle_key_0` AS `region`,
+      `_trickle_n`,
+      `_trickle_lost`,
+      `_trickle_change_c`,
+      `_trickle_change_s`
+    FROM (
+      SELECT
+        `region` AS `_trickle_key_0`,
+        SUM(`_weight`) AS `_trickle_n`,
+        SUM(CASE WHEN `_weight` < 0 THEN -`_weight` ELSE 0 END) AS `_trickle_lost`,
+        SUM(CASE WHEN NOT `qty` IS NULL THEN `_weight` ELSE 0 END) AS `_trickle_change_c`,
+        SUM(CAST(`qty` AS BIGINT) * `_weight`) AS `_trickle_change_s`
+      FROM `changes`.`orders` AS `q2`
+      GROUP BY
+        `region`
+    ) AS `q1`
+    WHERE
+      `_trickle_n` <> 0 OR `_trickle_change_c` <> 0 OR `_trickle_change_s` <> 0
+
+-- title: a sum needs companions
+SELECT region, SUM(amount) AS s FROM orders GROUP BY region
+---- plan
+internal table state_1 (region, s, _trickle_n, _trickle_count_s)
+  kept per (region)
+    s = SUM(amount): merged
+    _trickle_n = COUNT(*): merged
+    _trickle_count_s = COUNT(amount): merged
+  Aggregate by [region] compute [SUM(amount) AS s, COUNT(*) AS _trickle_n, COUNT(amount) AS _trickle_count_s]
+    Scan orders [region, amount]
+  change, if all inputs change:
+    SELECT
+      `_trickle_key_0` AS `region`,
+      `_trickle_n`,
+      `_trickle_lost`,
+      `_trickle_change_s`,
+      `_trickle_change__trickle_count_s`
+    FROM (
+      SELECT
+        `region` AS `_trickle_key_0`,
+        SUM(`_weight`) AS `_trickle_n`,
+        SUM(CASE WHEN `_weight` < 0 THEN -`_weight` ELSE 0 END) AS `_trickle_lost`,
+        SUM(`amount` * CAST(`_weight` AS DECIMAL(10, 0))) AS `_trickle_change_s`,
+        SUM(CASE WHEN NOT `amount` IS NULL THEN `_weight` ELSE 0 END) AS `_trickle_change__trickle_count_s`
+      FROM `changes`.`orders` AS `q2`
+      GROUP BY
+        `region`
+    ) AS `q1`
+    WHERE
+      `_trickle_n` <> 0
+      OR `_trickle_change_s` <> 0
+      OR `_trickle_change__trickle_count_s` <> 0
+
+public table (region, s)
+  kept by key (region)
+  Project [region, s]
+    Scan state_1 [region, s]
+  change, if all inputs change:
+    SELECT
+      `region`,
+      `s`,
+      `_weight`
+    FROM (
+      SELECT
+        `region`,
+        `s`,
+        SUM(`_weight`) AS `_weight`
+      FROM `changes`.`state_1` AS `q2`
+      GROUP BY
+        `region`,
+        `s`
+    ) AS `q1`
+    WHERE
+      `_weight` <> 0
+
+-- title: extrema need none
+SELECT region, MIN(qty) AS lo, MAX(amount) AS hi FROM orders GROUP BY region
+---- plan
+public table (region, lo, hi)
+  kept per (region)
+    lo = MIN(qty): merged on insert, recomputed for groups that lost their extremum
+    hi = MAX(amount): merged on insert, recomputed for groups that lost their extremum
+  Aggregate by [region] compute [MIN(qty) AS lo, MAX(amount) AS hi]
+    Scan orders [region, amount, qty]
+  change, if all inputs change:
+    SELECT
+      `_trickle_key_0` AS `region`,
+      SUM(`_weight`) AS `_trickle_n`,
+      SUM(CASE WHEN `_weight` < 0 THEN -`_weight` ELSE 0 END) AS `_trickle_lost`,
+      MIN(CASE WHEN `_weight` > 0 THEN `qty` END) AS `_trickle_new_lo`,
+      MIN(CASE WHEN `_weight` < 0 THEN `qty` END) AS `_trickle_gone_lo`,
+      MAX(CASE WHEN `_weight` > 0 THEN `amount` END) AS `_trickle_new_hi`,
+      MAX(CASE WHEN `_weight` < 0 THEN `amount` END) AS `_trickle_gone_hi`
+    FROM (
+      SELECT
+        `region` AS `_trickle_key_0`,
+        `amount`,
+        `qty`,
+        SUM(`_weight`) AS `_weight`
+      FROM `changes`.`orders` AS `q2`
+      GROUP BY
+        `region`,
+        `amount`,
+        `qty`
+    ) AS `q1`
+    WHERE
+      `_weight` <> 0
+    GROUP BY
+      `_trickle_key_0`
+
+-- title: floating sums need none
+SELECT region, SUM(price) AS s FROM orders GROUP BY region
+---- plan
+public table (region, s)
+  kept per (region)
+    s = SUM(price): added on insert, recomputed for groups that lost rows
+  Aggregate by [region] compute [SUM(price) AS s]
+    Scan orders [region, price]
+  change, if all inputs change:
+    SELECT
+      `_trickle_key_0` AS `region`,
+      SUM(`_weight`) AS `_trickle_n`,
+      SUM(CASE WHEN `_weight` < 0 THEN -`_weight` ELSE 0 END) AS `_trickle_lost`,
+      SUM(CAST(`price` AS DOUBLE) * `_weight`) AS `_trickle_change_s`
+    FROM (
+      SELECT
+        `region` AS `_trickle_key_0`,
+        CAST(`price` AS STRING) AS `_trickle_text_1`,
+        ANY_VALUE(`price`) AS `price`,
+        SUM(`_weight`) AS `_weight`
+      FROM `changes`.`orders` AS `q2`
+      GROUP BY
+        `region`,
+        CAST(`price` AS STRING)
+    ) AS `q1`
+    WHERE
+      `_weight` <> 0
+    GROUP BY
+      `_trickle_key_0`
+
+-- title: recomputed
+SELECT region, COUNT(DISTINCT cust) AS c FROM orders GROUP BY region
+---- plan
+public table (region, c)
+  kept per (region)
+    c = COUNT(DISTINCT cust): recomputed for changed groups
+  Aggregate by [region] compute [COUNT(DISTINCT cust) AS c]
+    Scan orders [cust, region]
+  change, if all inputs change:
+    SELECT
+      `_trickle_key_0` AS `region`,
+      SUM(`_weight`) AS `_trickle_n`,
+      SUM(CASE WHEN `_weight` < 0 THEN -`_weight` ELSE 0 END) AS `_trickle_lost`
+    FROM (
+      SELECT
+        `region` AS `_trickle_key_0`,
+        `cust`,
+        SUM(`_weight`) AS `_weight`
+      FROM `changes`.`orders` AS `q2`
+      GROUP BY
+        `region`,
+        `cust`
+    ) AS `q1`
+    WHERE
+      `_weight` <> 0
+    GROUP BY
+      `_trickle_key_0`
+
+-- title: one row
+SELECT COUNT(*) AS n, MAX(qty) AS hi FROM orders
+---- plan
+public table (n, hi)
+  kept as one row
+    n = COUNT(*): merged
+    hi = MAX(qty): merged on insert, recomputed for groups that lost their extremum
+  Aggregate by [] compute [COUNT(*) AS n, MAX(qty) AS hi]
+    Scan orders [qty]
+  change, if all inputs change:
+    SELECT
+      `_trickle_n`,
+      `_trickle_lost`,
+      `_trickle_new_hi`,
+      `_trickle_gone_hi`
+    FROM (
+      SELECT
+        COALESCE(SUM(`_weight`), 0) AS `_trickle_n`,
+        COALESCE(SUM(CASE WHEN `_weight` < 0 THEN -`_weight` ELSE 0 END), 0) AS `_trickle_lost`,
+        MAX(CASE WHEN `_weight` > 0 THEN `qty` END) AS `_trickle_new_hi`,
+        MAX(CASE WHEN `_weight` < 0 THEN `qty` END) AS `_trickle_gone_hi`,
+        COUNT(*) AS `_trickle_seen`
+      FROM (
+        SELECT
+          `qty`,
+          SUM(`_weight`) AS `_weight`
+        FROM `changes`.`orders` AS `q3`
+        GROUP BY
+          `qty`
+      ) AS `q2`
+      WHERE
+        `_weight` <> 0
+    ) AS `q1`
+    WHERE
+      `_trickle_seen` <> 0
+
+-- title: over a join, with HAVING
+SELECT c.name, SUM(o.qty) AS s FROM orders o JOIN cust c ON o.cust = c.id GROUP BY c.name HAVING SUM(o.qty) > 3
+---- plan
+internal table state_1 (name, s, _trickle_n, _trickle_count_s)
+  kept per (name)
+    s = SUM(qty): merged
+    _trickle_n = COUNT(*): merged
+    _trickle_count_s = COUNT(qty): merged
+  Aggregate by [name] compute [SUM(qty) AS s, COUNT(*) AS _trickle_n, COUNT(qty) AS _trickle_count_s]
+    Join cust = id_2
+      Scan orders [cust, qty]
+      Scan cust [id AS id_2, name]
+  change, if all inputs change:
+    SELECT
+      `_trickle_key_0` AS `name`,
+      `_trickle_n`,
+      `_trickle_lost`,
+      `_trickle_change_s`,
+      `_trickle_change__trickle_count_s`
+    FROM (
+      SELECT
+        `name` AS `_trickle_key_0`,
+        SUM(`_weight`) AS `_trickle_n`,
+        SUM(CASE WHEN `_weight` < 0 THEN -`_weight` ELSE 0 END) AS `_trickle_lost`,
+        SUM(CAST(`qty` AS BIGINT) * `_weight`) AS `_trickle_change_s`,
+        SUM(CASE WHEN NOT `qty` IS NULL THEN `_weight` ELSE 0 END) AS `_trickle_change__trickle_count_s`
+      FROM (
+        SELECT
+          `qty`,
+          `name`,
+          `_weight`
+        FROM (
+          SELECT
+            `cust`,
+            `qty`,
+            `_weight`
+          FROM `changes`.`orders` AS `q4`
+        ) AS `q3`
+        JOIN (
+          SELECT
+            `id` AS `id_2`,
+            `name`
+          FROM `before`.`cust` AS `q6`
+          WHERE
+            KEY_RANGE(`id`, 'orders', 'cust')
+        ) AS `q5`
+          ON `cust` = `id_2`
+        UNION ALL
+        SELECT
+          `qty`,
+          `name`,
+          `_weight`
+        FROM (
+          SELECT
+            `id` AS `id_2`,
+            `name`,
+            `_weight`
+          FROM `changes`.`cust` AS `q8`
+        ) AS `q7`
+        JOIN (
+          SELECT
+            `cust`,
+            `qty`
+          FROM `after`.`orders` AS `q10`
+          WHERE
+            KEY_RANGE(`cust`, 'cust', 'id')
+        ) AS `q9`
+          ON `cust` = `id_2`
+      ) AS `q2`
+      GROUP BY
+        `name`
+    ) AS `q1`
+    WHERE
+      `_trickle_n` <> 0
+      OR `_trickle_change_s` <> 0
+      OR `_trickle_change__trickle_count_s` <> 0
+
+public table (name, s)
+  kept by key (name)
+  Project [name, s]
+    Filter s > 3
+      Scan state_1 [name, s]
+  change, if all inputs change:
+    SELECT
+      `name`,
+      `s`,
+      `_weight`
+    FROM (
+      SELECT
+        `name`,
+        `s`,
+        SUM(`_weight`) AS `_weight`
+      FROM `changes`.`state_1` AS `q2`
+      WHERE
+        `s` > 3
+      GROUP BY
+        `name`,
+        `s`
+    ) AS `q1`
+    WHERE
+      `_weight` <> 0
+
+-- title: a scalar subquery
+SELECT id FROM orders WHERE qty > (SELECT AVG(qty) FROM orders)
+---- plan
+internal table state_1 (_trickle_sum_avg_qty, _trickle_count_avg_qty)
+  kept as one row
+    _trickle_sum_avg_qty = SUM(qty_2): merged
+    _trickle_count_avg_qty = COUNT(qty_2): merged
+  Aggregate by [] compute [SUM(qty_2) AS _trickle_sum_avg_qty, COUNT(qty_2) AS _trickle_count_avg_qty]
+    Scan orders [qty AS qty_2]
+  change, if all inputs change:
+    SELECT
+      `_trickle_n`,
+      `_trickle_lost`,
+      `_trickle_change__trickle_sum_avg_qty`,
+      `_trickle_change__trickle_count_avg_qty`
+    FROM (
+      SELECT
+        COALESCE(SUM(`_weight`), 0) AS `_trickle_n`,
+        COALESCE(SUM(CASE WHEN `_weight` < 0 THEN -`_weight` ELSE 0 END), 0) AS `_trickle_lost`,
+        SUM(CAST(`qty` AS BIGINT) * `_weight`) AS `_trickle_change__trickle_sum_avg_qty`,
+        COALESCE(SUM(CASE WHEN NOT `qty` IS NULL THEN `_weight` ELSE 0 END), 0) AS `_trickle_change__trickle_count_avg_qty`
+      FROM `changes`.`orders` AS `q2`
+    ) AS `q1`
+    WHERE
+      `_trickle_n` <> 0
+      OR `_trickle_change__trickle_sum_avg_qty` <> 0
+      OR `_trickle_change__trickle_count_avg_qty` <> 0
+
+public table (id)
+  kept row by row
+  Project [id]
+    Join qty > avg_qty
+      Scan orders [id, qty]
+      Project [CASE WHEN _trickle_count_avg_qty > 0 THEN CAST(_trickle_sum_avg_qty AS DOUBLE) / _trickle_count_avg_qty END AS avg_qty]
+        Scan state_1 [_trickle_sum_avg_qty, _trickle_count_avg_qty]
+  change, if all inputs change:
+    SELECT
+      `id`,
+      `_weight`
+    FROM (
+      SELECT
+        `id`,
+        SUM(`_weight`) AS `_weight`
+      FROM (
+        SELECT
+          `id`,
+          `_weight`
+        FROM (
+          SELECT
+            `id`,
+            `qty`,
+            `_weight`
+          FROM `changes`.`orders` AS `q4`
+        ) AS `q3`
+        JOIN (
+          SELECT
+            CASE
+              WHEN `_trickle_count_avg_qty` > 0
+              THEN CAST(`_trickle_sum_avg_qty` AS DOUBLE) / `_trickle_count_avg_qty`
+            END AS `avg_qty`
+          FROM `before`.`state_1` AS `q6`
+        ) AS `q5`
+          ON `qty` > `avg_qty`
+        UNION ALL
+        SELECT
+          `id`,
+          `_weight`
+        FROM (
+          SELECT
+            CASE
+              WHEN `_trickle_count_avg_qty` > 0
+              THEN CAST(`_trickle_sum_avg_qty` AS DOUBLE) / `_trickle_count_avg_qty`
+            END AS `avg_qty`,
+            `_weight`
+          FROM `changes`.`state_1` AS `q8`
+        ) AS `q7`
+        JOIN (
+          SELECT
+            `id`,
+            `qty`
+          FROM `after`.`orders` AS `q10`
+        ) AS `q9`
+          ON `qty` > `avg_qty`
+      ) AS `q2`
+      GROUP BY
+        `id`
+    ) AS `q1`
+    WHERE
+      `_weight` <> 0

@@ -1,0 +1,262 @@
+-- title: two tables
+SELECT o.id, c.name FROM orders o JOIN cust c ON o.cust = c.id WHERE c.tier > 1
+---- plan
+public table (id, name)
+  kept row by row
+  Project [id, name]
+    Join cust = id_2
+      Scan orders [id, cust]
+      Filter tier > 1
+        Scan cust [id AS id_2, name, tier]
+  change, if all inputs change:
+    SELECT
+      `id`,
+      `name`,
+      `_weight`
+    FROM (
+      SELECT
+        `id`,
+        `name`,
+        SUM(`_weight`) AS `_weight`
+      FROM (
+        SELECT
+          `id`,
+          `name`,
+          `_weight`
+        FROM (
+          SELECT
+            `id`,
+            `cust`,
+            `_weight`
+          FROM `changes`.`orders` AS `q4`
+        ) AS `q3`
+        JOIN (
+          SELECT
+            `id` AS `id_2`,
+            `name`,
+            `tier`
+          FROM `before`.`cust` AS `q6`
+          WHERE
+            `tier` > 1 AND KEY_RANGE(`id`, 'orders', 'cust')
+        ) AS `q5`
+          ON `cust` = `id_2`
+        UNION ALL
+        SELECT
+          `id`,
+          `name`,
+          `_weight`
+        FROM (
+          SELECT
+            `id` AS `id_2`,
+            `name`,
+            `tier`,
+            `_weight`
+          FROM `changes`.`cust` AS `q8`
+          WHERE
+            `tier` > 1
+        ) AS `q7`
+        JOIN (
+          SELECT
+            `id`,
+            `cust`
+          FROM `after`.`orders` AS `q10`
+          WHERE
+            KEY_RANGE(`cust`, 'cust', 'id')
+        ) AS `q9`
+          ON `cust` = `id_2`
+      ) AS `q2`
+      GROUP BY
+        `id`,
+        `name`
+    ) AS `q1`
+    WHERE
+      `_weight` <> 0
+
+-- title: three tables
+SELECT o.id, c.name, i.sku FROM orders o JOIN cust c ON o.cust = c.id JOIN items i ON i.oid = o.id
+---- plan
+public table (id, name, sku)
+  kept row by row
+  Project [id, name, sku]
+    Join cust = id_2 AND oid = id
+      Scan orders [id, cust]
+      Scan cust [id AS id_2, name]
+      Scan items [oid, sku]
+  change, if all inputs change:
+    SELECT
+      `id`,
+      `name`,
+      `sku`,
+      `_weight`
+    FROM (
+      SELECT
+        `id`,
+        `name`,
+        `sku`,
+        SUM(`_weight`) AS `_weight`
+      FROM (
+        SELECT
+          `id`,
+          `name`,
+          `sku`,
+          `_weight`
+        FROM (
+          SELECT
+            `id`,
+            `cust`,
+            `_weight`
+          FROM `changes`.`orders` AS `q4`
+        ) AS `q3`
+        JOIN (
+          SELECT
+            `id` AS `id_2`,
+            `name`
+          FROM `before`.`cust` AS `q6`
+          WHERE
+            KEY_RANGE(`id`, 'orders', 'cust')
+        ) AS `q5`
+          ON `cust` = `id_2`
+        JOIN (
+          SELECT
+            `oid`,
+            `sku`
+          FROM `before`.`items` AS `q8`
+          WHERE
+            KEY_RANGE(`oid`, 'orders', 'id')
+        ) AS `q7`
+          ON `oid` = `id`
+        UNION ALL
+        SELECT
+          `id`,
+          `name`,
+          `sku`,
+          `_weight`
+        FROM (
+          SELECT
+            `id` AS `id_2`,
+            `name`,
+            `_weight`
+          FROM `changes`.`cust` AS `q10`
+        ) AS `q9`
+        JOIN (
+          SELECT
+            `id`,
+            `cust`
+          FROM `after`.`orders` AS `q12`
+          WHERE
+            KEY_RANGE(`cust`, 'cust', 'id')
+        ) AS `q11`
+          ON `cust` = `id_2`
+        JOIN (
+          SELECT
+            `oid`,
+            `sku`
+          FROM `before`.`items` AS `q14`
+        ) AS `q13`
+          ON `oid` = `id`
+        UNION ALL
+        SELECT
+          `id`,
+          `name`,
+          `sku`,
+          `_weight`
+        FROM (
+          SELECT
+            `oid`,
+            `sku`,
+            `_weight`
+          FROM `changes`.`items` AS `q16`
+        ) AS `q15`
+        JOIN (
+          SELECT
+            `id`,
+            `cust`
+          FROM `after`.`orders` AS `q18`
+          WHERE
+            KEY_RANGE(`id`, 'items', 'oid')
+        ) AS `q17`
+          ON `oid` = `id`
+        JOIN (
+          SELECT
+            `id` AS `id_2`,
+            `name`
+          FROM `after`.`cust` AS `q20`
+        ) AS `q19`
+          ON `cust` = `id_2`
+      ) AS `q2`
+      GROUP BY
+        `id`,
+        `name`,
+        `sku`
+    ) AS `q1`
+    WHERE
+      `_weight` <> 0
+
+-- title: a table with itself
+SELECT a.id, b.id AS other FROM orders a JOIN orders b ON a.cust = b.cust
+---- plan
+public table (id, other)
+  kept row by row
+  Project [id, id_2 AS other]
+    Join cust = cust_2
+      Scan orders [id, cust]
+      Scan orders [id AS id_2, cust AS cust_2]
+  change, if all inputs change:
+    SELECT
+      `id`,
+      `other`,
+      `_weight`
+    FROM (
+      SELECT
+        `id`,
+        `other`,
+        SUM(`_weight`) AS `_weight`
+      FROM (
+        SELECT
+          `id`,
+          `id_2` AS `other`,
+          `_weight`
+        FROM (
+          SELECT
+            `id`,
+            `cust`,
+            `_weight`
+          FROM `changes`.`orders` AS `q4`
+        ) AS `q3`
+        JOIN (
+          SELECT
+            `id` AS `id_2`,
+            `cust` AS `cust_2`
+          FROM `before`.`orders` AS `q6`
+          WHERE
+            KEY_RANGE(`cust`, 'orders', 'cust')
+        ) AS `q5`
+          ON `cust` = `cust_2`
+        UNION ALL
+        SELECT
+          `id`,
+          `id_2` AS `other`,
+          `_weight`
+        FROM (
+          SELECT
+            `id` AS `id_2`,
+            `cust` AS `cust_2`,
+            `_weight`
+          FROM `changes`.`orders` AS `q8`
+        ) AS `q7`
+        JOIN (
+          SELECT
+            `id`,
+            `cust`
+          FROM `after`.`orders` AS `q10`
+          WHERE
+            KEY_RANGE(`cust`, 'orders', 'cust')
+        ) AS `q9`
+          ON `cust` = `cust_2`
+      ) AS `q2`
+      GROUP BY
+        `id`,
+        `other`
+    ) AS `q1`
+    WHERE
+      `_weight` <> 0

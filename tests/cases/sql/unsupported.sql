@@ -1,0 +1,132 @@
+-- title: window
+SELECT id, ROW_NUMBER() OVER (ORDER BY id) AS r FROM orders
+---- UnsupportedSqlError
+a window function cannot be kept incrementally: there is no rule for it yet (line 1, column 12). Use an aggregate and a join, or refresh_mode FULL
+
+-- title: outer join
+SELECT o.id
+FROM orders o
+LEFT JOIN cust c ON o.cust = c.id
+---- UnsupportedSqlError
+LEFT JOIN cannot be kept incrementally: there is no rule for it yet (line 3, column 1). Write an inner join, or use refresh_mode FULL
+
+-- title: semi join
+SELECT id FROM orders LEFT SEMI JOIN cust ON orders.cust = cust.id
+---- UnsupportedSqlError
+LEFT SEMI JOIN cannot be kept incrementally: there is no rule for it yet (line 1, column 23). Write an inner join, or use refresh_mode FULL
+
+-- title: exists
+SELECT id FROM orders o WHERE EXISTS (SELECT 1 FROM cust WHERE id = o.cust)
+---- UnsupportedSqlError
+EXISTS cannot be kept incrementally: there is no rule for it yet (line 1, column 31). Write a join with SELECT DISTINCT of the compared columns
+
+-- title: in
+SELECT id FROM orders WHERE cust IN (SELECT id FROM cust)
+---- UnsupportedSqlError
+IN (subquery) cannot be kept incrementally: there is no rule for it yet (line 1, column 29). Write a join with SELECT DISTINCT of the column
+
+-- title: correlated
+SELECT id FROM orders o WHERE qty > (SELECT AVG(n) FROM items i WHERE i.oid = o.id)
+---- UnsupportedSqlError
+a correlated subquery cannot be kept incrementally: 'o.id' is a column of the query around it (line 1, column 79). Write it as a join with a subquery that groups by the compared column
+
+-- title: subquery of several rows
+SELECT id FROM orders WHERE qty = (SELECT tier FROM cust)
+---- UnsupportedSqlError
+a scalar subquery that may give no row or several cannot be kept incrementally: only those that are one aggregate over everything have a rule (line 1, column 36). Write it as a join, or with max(...)
+
+-- title: limit
+SELECT id FROM orders
+LIMIT 3
+---- UnsupportedSqlError
+LIMIT cannot be kept incrementally: which rows it leaves depends on all the others (line 2, column 1). Leave it out and put it in the query that reads the stream table
+
+-- title: except
+SELECT id FROM orders EXCEPT SELECT id FROM cust
+---- UnsupportedSqlError
+EXCEPT cannot be kept incrementally: there is no rule for it yet (line 1, column 23). Write it with joins and SELECT DISTINCT
+
+-- title: rollup
+SELECT region, COUNT(*) AS n FROM orders GROUP BY ROLLUP (region)
+---- UnsupportedSqlError
+ROLLUP cannot be kept incrementally: there is no rule for it yet (line 1, column 51). Write one GROUP BY per set, with UNION ALL
+
+-- title: lateral view
+SELECT id, x FROM orders LATERAL VIEW explode(array(1, 2)) t AS x
+---- UnsupportedSqlError
+LATERAL VIEW cannot be kept incrementally: there is no rule for generators yet (line 1, column 26). Use refresh_mode FULL
+
+-- title: explode
+SELECT id, explode(array(1, 2)) AS x FROM orders
+---- UnsupportedSqlError
+explode cannot be kept incrementally: there is no rule for generators yet (line 1, column 12). Use refresh_mode FULL
+
+-- title: table function
+SELECT id FROM range(10)
+---- UnsupportedSqlError
+a table function cannot be kept incrementally: there is no rule for generators yet (line 1, column 16). Use refresh_mode FULL
+
+-- title: sample
+SELECT id FROM orders TABLESAMPLE (10 PERCENT)
+---- UnsupportedSqlError
+TABLESAMPLE cannot be kept incrementally: which rows it takes is random (line 1, column 23). Filter on a column instead
+
+-- title: time travel
+SELECT id FROM orders VERSION AS OF 3
+---- UnsupportedSqlError
+time travel cannot be kept incrementally: a stream table follows its sources (line 1, column 37). Leave the version out
+
+-- title: recursion
+WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t WHERE n < 5) SELECT n FROM t
+---- UnsupportedSqlError
+WITH RECURSIVE cannot be kept incrementally: there is no rule for it yet (line 1, column 6). Use refresh_mode FULL
+
+-- title: order-sensitive aggregate
+SELECT region, first(qty) AS q FROM orders GROUP BY region
+---- UnsupportedSqlError
+first cannot be kept incrementally: its result depends on the order of rows (line 1, column 16). Use min, max, or max_by with a column that orders the rows
+
+-- title: pivot
+SELECT * FROM (SELECT region, qty FROM orders) PIVOT (SUM(qty) FOR region IN ('a', 'b'))
+---- UnsupportedSqlError
+PIVOT cannot be kept incrementally: there is no rule for it yet (line 1, column 48). Write one SUM(CASE WHEN ... END) per column
+
+-- title: wrong column
+SELECT o.nope FROM orders o
+---- SqlError
+column 'o.nope' does not exist (line 1, column 8). There is: id, cust, region, amount, qty, price
+
+-- title: ambiguous column
+SELECT id FROM orders JOIN cust ON orders.cust = cust.id
+---- SqlError
+column 'id' is ambiguous: it may be any of cust.id, orders.id (line 1, column 8). Write the name of its table before it
+
+-- title: not grouped
+SELECT region, qty FROM orders GROUP BY region
+---- SqlError
+column 'qty' is neither in GROUP BY nor in an aggregate (line 1, column 16). Add it to GROUP BY, or use max(qty)
+
+-- title: aggregate in WHERE
+SELECT id FROM orders WHERE COUNT(*) > 1
+---- SqlError
+an aggregate in WHERE (line 1, column 29). Conditions on aggregates belong in HAVING
+
+-- title: no such table
+SELECT id FROM nowhere
+---- NotFoundError
+table 'nowhere' does not exist
+
+-- title: two outputs of one name
+SELECT id, qty AS ID FROM orders
+---- UserError
+two output columns are named 'ID'. Give one of them another name with AS
+
+-- title: reserved name
+SELECT id AS _weight FROM orders
+---- UserError
+column '_weight' of the query has a reserved name. '_weight' and names that start with '_trickle_' are used to keep changes: rename it
+
+-- title: syntax
+SELECT id FROM orders WHERE
+---- SqlError
+cannot read the query: something is missing in WHERE (line 1, column 27)

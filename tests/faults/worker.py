@@ -1,0 +1,147 @@
+"""A process with a JVM of its own, told by its parent what to do and where to die. Started as `-m tests.faults.worker`.
+
+Commands come as lines of JSON; each answer is one line. To die at many steps with one JVM, several refreshes, each in a
+lake and a thread of its own, are brought to their steps and held there; then the process kills itself, and all of them
+end as they stand.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import spark_trickle
+from spark_trickle.engine import Engine
+from spark_trickle.errors import StreamTableError
+from spark_trickle.events import Event, Observer, Step, StepReached
+from tests.faults import shop
+
+PATIENCE_SECONDS = 120.0
+
+
+def connect(lake: dict[str, str], *observers: Observer, **settings: Any) -> Engine:
+    return spark_trickle.connect(
+        lake["warehouse"],
+        catalog=lake["catalog"],
+        spark_master="local[2]",
+        spark_driver_memory="1g",
+        observers=observers,
+        **settings,
+    )
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def jvm_of(engine: Engine) -> int:
+    gateway: Any = engine.spark.sparkContext._gateway
+    return int(gateway.proc.pid)
+
+
+def hold(lake: dict[str, str], work: str, step: str) -> None:
+    """Bring a refresh or a transaction to a step, and leave it there."""
+    there, stopped = threading.Event(), threading.Event()
+
+    def observe(event: Event) -> None:
+        if isinstance(event, StepReached) and event.step == step:
+            there.set()
+            threading.Event().wait()
+
+    def run() -> None:
+        try:
+            _work(work)(connect(lake, observe))
+        finally:
+            stopped.set()
+
+    threading.Thread(target=run, daemon=True).start()
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not there.wait(0.02):
+        if stopped.is_set() or time.monotonic() > deadline:
+            raise SystemExit(f"{work} did not come to {step}")
+
+
+def die_in_a_job(lake: dict[str, str]) -> None:
+    """Kill the process while Spark runs a job for the second table of the group, the first being staged."""
+    computing = threading.Event()
+
+    def observe(event: Event) -> None:
+        if isinstance(event, StepReached) and event.step is Step.COMPUTING and event.table == shop.GROUP[1]:
+            computing.set()
+
+    engine = connect(lake, observe)
+    tracker = engine.spark.sparkContext.statusTracker()
+
+    def watch() -> None:
+        computing.wait(PATIENCE_SECONDS)
+        while not tracker.getActiveJobsIds():
+            pass
+        die()
+
+    threading.Thread(target=watch, daemon=True).start()
+    shop.actions(engine)
+
+
+def race(lake: dict[str, str], seconds: float) -> dict[str, int]:
+    """Refresh again and again; count what came of it."""
+    found: Counter[str] = Counter()
+    with connect(lake) as engine:
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            try:
+                found.update(shop.actions(engine).values())
+            except StreamTableError as err:
+                found[err.kind] += 1
+    return dict(found)
+
+
+def lose_jvm(lake: dict[str, str]) -> str:
+    """Kill Spark, not Python, in the middle of a refresh; tell what the caller sees."""
+    doomed: list[int] = []
+
+    def observe(event: Event) -> None:
+        if isinstance(event, StepReached) and event.step is Step.STAGED and doomed:
+            os.kill(doomed.pop(), signal.SIGKILL)
+
+    engine = connect(lake, observe)
+    doomed.append(jvm_of(engine))
+    try:
+        shop.actions(engine)
+    except StreamTableError as err:
+        return f"{err.kind}: {err}"
+    return "nothing"
+
+
+def _work(name: str) -> Callable[[Engine], object]:
+    return shop.actions if name == "refresh" else shop.pay
+
+
+def main() -> None:
+    commands: dict[str, Callable[..., object]] = {
+        "hold": hold,
+        "die_in_a_job": die_in_a_job,
+        "race": race,
+        "lose_jvm": lose_jvm,
+    }
+    # The first engine starts the JVM and stays, so that the others find it.
+    first = connect(json.loads(sys.stdin.readline()))
+    _answer(jvm_of(first))
+    for line in sys.stdin:
+        name, arguments = json.loads(line)
+        _answer(commands[name](**arguments))
+
+
+def _answer(value: object) -> None:
+    sys.stdout.write(json.dumps(value) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

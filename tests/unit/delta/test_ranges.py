@@ -1,0 +1,67 @@
+"""Key ranges: next to which leaf they are put, and where they would be wrong."""
+
+from __future__ import annotations
+
+import pytest
+from sqlglot import exp
+
+from spark_trickle.delta.differentiate import delta
+from spark_trickle.delta.ranges import KEY_RANGE
+from tests.support.duck import Kept, Lake, Table
+
+TABLES = (
+    Table("a", "k BIGINT, m BIGINT, v INTEGER, f DOUBLE, s VARCHAR"),
+    Table("b", "k INTEGER, j BIGINT, f DOUBLE, s VARCHAR, d DATE"),
+    Table("c", "j BIGINT, w INTEGER"),
+)
+
+
+def ranges(query: str, *changed: str) -> list[tuple[str, str, str, str]]:
+    """(leaf, its column, source of the bounds, column of the bounds)"""
+    found = delta(Kept(Lake(TABLES), query).maintenance.public, frozenset(changed))
+    assert found is not None
+    result = []
+    for call in found.find_all(exp.Anonymous):
+        if call.name == KEY_RANGE:
+            select = call.find_ancestor(exp.Select)
+            assert select is not None
+            leaf = select.args["from_"].this
+            result.append((f"{leaf.db}.{leaf.name}", *(part.name for part in call.expressions)))
+    return sorted(result)
+
+
+def test_the_other_side_is_restricted_to_the_keys_that_changed() -> None:
+    assert ranges("SELECT v FROM a JOIN b ON a.k = b.k", "a") == [("after.b", "k", "a", "k")]
+
+
+def test_each_term_has_its_own_range() -> None:
+    found = ranges("SELECT v FROM a JOIN b ON a.k = b.k", "a", "b")
+    assert found == [("after.a", "k", "b", "k"), ("before.b", "k", "a", "k")]
+
+
+def test_equalities_carry_over() -> None:
+    query = "SELECT a.v FROM a, b, c WHERE a.m = b.j AND b.j = c.j"
+    assert ranges(query, "a") == [("after.b", "j", "a", "m"), ("after.c", "j", "a", "m")]
+
+
+def test_ranges_reach_leaves_through_renames_filters_and_unions() -> None:
+    query = """SELECT a.v FROM a JOIN (SELECT j AS x FROM b WHERE f > 1 UNION ALL SELECT j + 1 FROM c
+               UNION ALL SELECT j FROM c WHERE w > 2) u ON a.m = u.x"""
+    assert ranges(query, "a") == [("after.b", "j", "a", "m"), ("after.c", "j", "a", "m")]
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ["a.f = b.f", "a.s = b.k", "a.k + 1 = b.j", "a.k < b.k", "a.k <=> b.k", "a.k = b.k OR a.v = 1"],
+    ids=["floating", "converted", "computed", "inequality", "null-safe", "alternative"],
+)
+def test_no_range_where_it_could_lose_rows(condition: str) -> None:
+    assert ranges(f"SELECT v FROM a JOIN b ON {condition}", "a") == []
+
+
+def test_no_range_from_an_input_in_which_two_leaves_change() -> None:
+    nested = (
+        "SELECT t.k, t.z, b.s FROM (SELECT x.k, x.v + y.w AS z FROM a x JOIN c y ON x.m = y.j) t JOIN b ON t.k = b.k"
+    )
+    assert [leaf for leaf, *_ in ranges(nested, "a", "c") if leaf == "after.b"] == []
+    assert ("after.b", "k", "a", "k") in ranges(nested, "a")
