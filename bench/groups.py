@@ -21,7 +21,8 @@ def run(engine: Engine, rows: int, groups: int, repeat: int) -> list[Line]:
         f"CREATE TABLE {base} (id BIGINT, grp BIGINT, amount BIGINT, note STRING) USING iceberg {PROPERTIES}"
     )
     engine.spark.sql(
-        f"INSERT INTO {base} SELECT id, pmod(hash(id), {groups}), id % 1000, concat('note ', id % 97) FROM range(0, {rows}, 1, 16)"
+        f"INSERT INTO {base} SELECT id, pmod(hash(id), {groups}), id % 1000, concat('note ', id % 97) "
+        f"FROM range(0, {rows}, 1, 16)"
     )
     engine.create_stream_table(name, query, strict=True)
     full = median_full(engine, query, repeat)
@@ -56,7 +57,8 @@ class Newest:
 
 def append(engine: Engine, base: str, groups: int, last: Newest, count: int = CHANGED) -> None:
     engine.spark.sql(
-        f"INSERT INTO {base} SELECT id, pmod(hash(id), {groups}), id % 1000, 'new' FROM range({last.next}, {last.next + count}, 1, 1)"
+        f"INSERT INTO {base} SELECT id, pmod(hash(id), {groups}), id % 1000, 'new' "
+        f"FROM range({last.next}, {last.next + count}, 1, 1)"
     )
     last.next += count
 

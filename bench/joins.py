@@ -17,13 +17,15 @@ def run(engine: Engine, rows: int, repeat: int) -> list[Line]:
     spark = engine.spark
     spark.sql(f"CREATE TABLE bench_customers (id BIGINT, segment STRING, name STRING) USING iceberg {PROPERTIES}")
     spark.sql(
-        f"INSERT INTO bench_customers SELECT id, concat('segment ', id % 20), concat('customer ', id) FROM range(0, {customers}, 1, 4)"
+        "INSERT INTO bench_customers SELECT id, concat('segment ', id % 20), concat('customer ', id) "
+        f"FROM range(0, {customers}, 1, 4)"
     )
     spark.sql(
         f"CREATE TABLE bench_orders (id BIGINT, customer BIGINT, day INT, amount BIGINT) USING iceberg {PROPERTIES}"
     )
     spark.sql(
-        f"INSERT INTO bench_orders SELECT id, pmod(hash(id), {customers}), CAST(id * 1000 DIV {rows} AS INT), id % 1000 FROM range(0, {rows}, 1, 8)"
+        f"INSERT INTO bench_orders SELECT id, pmod(hash(id), {customers}), CAST(id * 1000 DIV {rows} AS INT), "
+        f"id % 1000 FROM range(0, {rows}, 1, 8)"
     )
     engine.create_stream_table("bench_revenue", QUERY, strict=True)
     full = median_full(engine, QUERY, repeat)
@@ -32,7 +34,8 @@ def run(engine: Engine, rows: int, repeat: int) -> list[Line]:
     def on_orders(_: int) -> None:
         first, half = ids[0], CHANGED // 2
         spark.sql(
-            f"INSERT INTO bench_orders SELECT id, pmod(hash(id), {customers}), 999, id % 1000 FROM range({first}, {first + half}, 1, 1)"
+            f"INSERT INTO bench_orders SELECT id, pmod(hash(id), {customers}), 999, id % 1000 "
+            f"FROM range({first}, {first + half}, 1, 1)"
         )
         spark.sql(f"DELETE FROM bench_orders WHERE id >= {first - half} AND id < {first - half // 2}")
         ids[0] = first + half
@@ -40,7 +43,8 @@ def run(engine: Engine, rows: int, repeat: int) -> list[Line]:
     def on_customers(turn: int) -> None:
         start = (turn * 37) % (customers - 10)
         spark.sql(
-            f"UPDATE bench_customers SET segment = concat('segment ', {turn % 20}) WHERE id >= {start} AND id < {start + 10}"
+            f"UPDATE bench_customers SET segment = concat('segment ', {turn % 20}) "
+            f"WHERE id >= {start} AND id < {start + 10}"
         )
 
     label = f"join of {rows / 1e6:g} M orders and {customers:,} customers"

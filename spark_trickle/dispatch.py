@@ -32,7 +32,8 @@ class Dispatcher:
                 return self._create(statement)
             case AlterStreamTable():
                 changes = {**statement.options, **({} if statement.query is None else {"query": statement.query})}
-                return self.calls["alter_stream_table"](statement.name, **changes)
+                self.calls["alter_stream_table"](statement.name, **changes)
+                return self.calls["status"](statement.name)
             case RefreshStreamTable():
                 if len(statement.names) == 1:
                     return self.calls["refresh_stream_table"](statement.names[0])
@@ -53,7 +54,8 @@ class Dispatcher:
             name = "create_or_replace_stream_table"
         elif statement.if_not_exists:
             name = "create_stream_table_if_not_exists"
-        return self._checked(name, (statement.name, statement.query), dict(statement.options))
+        self._checked(name, (statement.name, statement.query), dict(statement.options))
+        return self.calls["status"](statement.name)
 
     def _drop(self, statement: DropStreamTable) -> object:
         try:

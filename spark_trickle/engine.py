@@ -1,4 +1,4 @@
-"""The engine: the public surface in Python. Each method hands on to the room that does the work and returns small values."""
+"""The engine: the public surface in Python. Each method hands on to the room that does the work."""
 
 from __future__ import annotations
 
@@ -241,7 +241,7 @@ class Engine:
         return views.graph(views.nodes_of(self._parts.catalog.stream_tables()), format)
 
     def transaction(self) -> Transaction:
-        """`with engine.transaction() as tx:` writes that appear together, with the IMMEDIATE tables that follow them."""
+        """`with engine.transaction() as tx:` writes that appear together, with the IMMEDIATE tables that follow."""
         from spark_trickle.transaction import Transaction
 
         parts = self._parts
@@ -309,8 +309,7 @@ class Engine:
         for attempts_left in reversed(range(self._parts.settings.max_refresh_attempts)):
             try:
                 with self.transaction() as tx:
-                    answer = tx.sql(text)
-                return answer
+                    return tx.sql(text)
             except ConflictError:
                 if attempts_left == 0:
                     raise

@@ -1,4 +1,4 @@
-"""What happened, as values, and who is told. Whoever did it builds an event and calls its observer; nobody logs directly.
+"""What happened, as values, and who is told. Whoever did it builds an event and calls its observer; nobody else logs.
 
 Turning events into log lines is in `logs`.
 """

@@ -1,4 +1,4 @@
-"""What refreshing needs of the world, as protocols. Adapters are in `spark`, `storage` and `catalog`; `wire` joins them."""
+"""What refreshing needs of the world, as protocols. The adapters are in `spark` and `catalog`; `wire` joins them."""
 
 from __future__ import annotations
 

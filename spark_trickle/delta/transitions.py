@@ -1,7 +1,7 @@
 """What becomes of each group that a delta touches: its row before and after, side by side.
 
-One query over `step.delta` and `step.target` gives, per touched key, the old row, the new row and what happened to it. From
-that follow the change of the node (old rows out, new rows in), the MERGE that writes it, and whether anything
+One query over `step.delta` and `step.target` gives, per touched key, the old row, the new row and what happened to it.
+From that follow the change of the node (old rows out, new rows in), the MERGE that writes it, and whether anything
 changed at all, without looking at the table again. Groups that cannot be merged are flagged; `settled` puts their
 recomputed rows in.
 """
@@ -44,7 +44,7 @@ def old(name: str) -> str:
 
 
 def transitions(node: Node) -> exp.Query:
-    """Per touched group: keys, old values, new values, whether the row goes (`GONE`), comes (`CAME`), or must be recomputed."""
+    """Per touched group: keys, old and new values, whether the row goes, comes, or must be recomputed."""
     groups = groups_of(node)
     there = _present(THERE, TARGET_ALIAS) if groups.keys else exp.true()
     values: dict[str, exp.Expr] = {}

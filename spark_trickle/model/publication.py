@@ -36,7 +36,7 @@ class Publication:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """One moment of the lake, read in one transaction: where every table was, and what was known of the stream tables."""
+    """One moment of the lake, read in one transaction: where every table was, what was known of the stream tables."""
 
     id: str
     pointers: dict[TableName, Pointer]

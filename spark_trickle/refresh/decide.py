@@ -63,5 +63,6 @@ def full_by_size(table: StreamTable, changed_rows: int, total_rows: int | None, 
         return None
     return Rebuild(
         Action.FULL,
-        f"{changed_rows:,} of {total_rows:,} rows changed ({ratio:.0%}), more than differential_max_change_ratio = {limit:g}",
+        f"{changed_rows:,} of {total_rows:,} rows changed ({ratio:.0%}), "
+        f"more than differential_max_change_ratio = {limit:g}",
     )

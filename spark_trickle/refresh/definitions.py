@@ -1,4 +1,4 @@
-"""Making, changing and dropping stream tables. Everything is checked first; then all of it becomes visible, or nothing."""
+"""Making, changing and dropping stream tables. Everything is checked first; then all of it is visible, or nothing."""
 
 from __future__ import annotations
 

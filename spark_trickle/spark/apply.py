@@ -1,7 +1,8 @@
-"""Applies the change of one node to its table: the delta is computed, fetched when small, and merged.
+"""Applies the change of one node to its table.
 
-Jobs of a small change, and what each is for: one to compute the delta and bring it here; for groups that lost rows and
-hold MIN, MAX or floating sums, one to see which of them must be recomputed; one or two for the MERGE (broadcast, write).
+Jobs of a small change, and what each is for. Groups: one or two to compute old and new rows of the touched groups (the
+table is broadcast when it is small); when groups must be recomputed, two more; one or two for the MERGE (broadcast,
+write). Bags: one to compute the delta, one to append, or two to four to find the removed rows and MERGE.
 """
 
 from __future__ import annotations
@@ -150,9 +151,8 @@ class NodeApplier:
         if found.rows is not None:
             weights = found.rows.column(WEIGHT).to_pylist()
             return -sum(w for w in weights if w < 0), sum(w for w in weights if w > 0)
-        row = self._session.sql(
-            f"SELECT COALESCE(SUM(GREATEST(-{WEIGHT}, 0)), 0), COALESCE(SUM(GREATEST({WEIGHT}, 0)), 0) FROM {quote(found.view)}"
-        ).collect()[0]
+        sums = ", ".join(f"COALESCE(SUM(GREATEST({sign}{WEIGHT}, 0)), 0)" for sign in ("-", ""))
+        row = self._session.sql(f"SELECT {sums} FROM {quote(found.view)}").collect()[0]
         return int(row[0]), int(row[1])
 
     def _prune(self, found: _Computed, target: t.StructType) -> str:

@@ -88,7 +88,7 @@ class Leaves:
         return name
 
     def _prepare_changes(self, query: exp.Expr) -> None:
-        """Bring small changes here that are used twice or joined: their keys become literals, and they are broadcast."""
+        """Bring small changes here that are used twice or joined: they are broadcast, their keys become literals."""
         uses: dict[str, int] = {}
         for table in query.find_all(exp.Table):
             if table.db == Version.CHANGES.value:

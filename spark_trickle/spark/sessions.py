@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from spark_trickle.errors import ConfigError, UnavailableError
 from spark_trickle.names import DEFAULT_NAMESPACE, LAKE
+from spark_trickle.spark.failures import spark_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -173,7 +174,29 @@ class Sessions:
 def _configured(spark: SparkSession, lake: LakeAddress) -> SparkSession:
     for key, value in lake.conf().items():
         spark.conf.set(key, value)
+    with spark_errors("opening the catalog"):
+        _load_lake(spark)
     return spark
+
+
+def _load_lake(spark: SparkSession) -> None:
+    """Let the session open its catalog now, by its own settings.
+
+    Spark reads a catalog's settings from the session that is active in the thread which first asks for the catalog, and
+    that may be another one, or none: a workspace would open the real lake, and what is staged there would be published.
+    """
+    jvm: Any = spark._jvm
+    mine: Any = spark._jsparkSession
+    sessions = jvm.org.apache.spark.sql.classic.SparkSession
+    before = sessions.getActiveSession()
+    sessions.setActiveSession(mine)
+    try:
+        mine.sessionState().catalogManager().catalog(LAKE)
+    finally:
+        if before.isDefined():
+            sessions.setActiveSession(before.get())
+        else:
+            sessions.clearActiveSession()
 
 
 def _own_lake(given: SparkSession, lake: LakeAddress) -> SparkSession:

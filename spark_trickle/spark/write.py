@@ -150,7 +150,8 @@ def delete_by_address(table: TableName, columns: t.StructType, delta_view: str, 
     )
     numbered = (
         "SELECT trickle_t._file, trickle_t._pos, trickle_d._trickle_copies, "
-        "ROW_NUMBER() OVER (PARTITION BY trickle_d._trickle_row ORDER BY trickle_t._file, trickle_t._pos) AS _trickle_nth "
+        "ROW_NUMBER() OVER (PARTITION BY trickle_d._trickle_row ORDER BY trickle_t._file, trickle_t._pos) "
+        "AS _trickle_nth "
         f"FROM {table.sql} AS trickle_t JOIN ({removed}) AS trickle_d ON {match} WHERE {prune}"
     )
     source = (
