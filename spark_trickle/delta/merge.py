@@ -9,7 +9,6 @@ from sqlglot import exp
 from spark_trickle.delta.plan import (
     DELTA,
     GROUPS,
-    RECOMPUTED,
     TARGET,
     WEIGHT,
     Groups,
@@ -19,7 +18,7 @@ from spark_trickle.delta.plan import (
     Version,
     leaf,
 )
-from spark_trickle.delta.rules.aggregate import LOST, N, change_column, gone_column, new_column
+from spark_trickle.delta.rules.aggregate import LOST, change_column, gone_column, new_column
 from spark_trickle.delta.types import cast
 from spark_trickle.delta.upkeep import average
 from spark_trickle.errors import InternalError
@@ -28,32 +27,17 @@ from spark_trickle.sql.render import render
 from spark_trickle.sql.rewrite import simplified
 
 # A user may have a column called t, and a struct at that: the aliases are names that users may not have.
-_T, _S, _D, _G, _R = "_trickle_t", "_trickle_s", "_trickle_d", "_trickle_g", "_trickle_r"
-TARGET_ALIAS, DELTA_ALIAS = _T, _S
-_AGAIN, _THERE, FLAG = "_trickle_again", "_trickle_there", "_trickle_flag"
+TARGET_ALIAS, DELTA_ALIAS = "_trickle_t", "_trickle_s"
+_D, _R = "_trickle_d", "_trickle_r"
 
 
-def flagged(node: Node) -> exp.Query | None:
-    """Keys of the groups in the delta that cannot be merged; None if all can. Without keys: a row, if it must be."""
-    groups = _groups(node)
-    delta, target = _step(DELTA, _D), _step(TARGET, _T)
-    chosen: list[exp.Expr] = [column(key, _D) for key in groups.keys] or [exp.alias_(exp.true(), FLAG, quoted=True)]
-    ways = {kept.how for kept in groups.kept}
-    if Keep.RECOMPUTE in ways:
-        return exp.select(*chosen).from_(delta)
-    extrema = [kept for kept in groups.kept if kept.how in (Keep.MIN, Keep.MAX)]
-    lost = exp.NEQ(this=column(LOST, _D), expression=exp.Literal.number(0))
-    if Keep.FLOAT_SUM in ways:
-        return exp.select(*chosen).from_(delta).where(lost)
-    if not extrema:
-        return None
-    query = exp.select(*chosen).from_(delta).join(target, on=_same(groups.keys, _T, _D))
-    return query.where(lost, exp.or_(*(_extremum_lost(kept) for kept in extrema)))
-
-
-def _extremum_lost(kept: Kept, delta: str = _D) -> exp.Expr:
+def _extremum_lost(kept: Kept) -> exp.Expr:
     """The extremum went, and nothing at least as good came. If there was none, all rows of the group may have gone."""
-    old, new, gone = column(kept.column, _T), column(new_column(kept), delta), column(gone_column(kept), delta)
+    old, new, gone = (
+        column(kept.column, TARGET_ALIAS),
+        column(new_column(kept), DELTA_ALIAS),
+        column(gone_column(kept), DELTA_ALIAS),
+    )
     reached = exp.LTE if kept.how is Keep.MIN else exp.GTE
     worse = exp.GT if kept.how is Keep.MIN else exp.LT
     nothing_new = exp.Is(this=new.copy(), expression=exp.Null())
@@ -73,15 +57,25 @@ def must_recompute(groups: Groups) -> exp.Expr:
     lost = exp.NEQ(this=column(LOST, DELTA_ALIAS), expression=exp.Literal.number(0))
     if Keep.FLOAT_SUM in ways:
         return lost
-    extrema = [kept for kept in groups.kept if kept.how in (Keep.MIN, Keep.MAX)]
-    if not extrema:
-        return exp.false()
-    return exp.and_(lost, exp.or_(*(_extremum_lost(kept, DELTA_ALIAS) for kept in extrema)))
+    doubts = [_extremum_lost(kept) for kept in groups.kept if kept.how in (Keep.MIN, Keep.MAX)]
+    doubts += [_sum_may_be_null(kept, groups) for kept in groups.kept if kept.how is Keep.SUM and kept.count is None]
+    return exp.and_(lost, exp.or_(*doubts)) if doubts else exp.false()
+
+
+def _sum_may_be_null(kept: Kept, groups: Groups) -> exp.Expr:
+    """Values went and the sum is 0 now: either they add up to 0, or none is left."""
+    zero = exp.Literal.number(0)
+    change = column(change_column(kept, groups), DELTA_ALIAS)
+    old = exp.Coalesce(this=column(kept.column, TARGET_ALIAS), expressions=[zero.copy()])
+    doubt: exp.Expr = exp.EQ(this=exp.Add(this=old, expression=change), expression=zero)
+    empty = now_empty(groups) if groups.keys else None
+    # A group without rows goes, whatever its sum.
+    return doubt if empty is None else exp.and_(doubt, exp.not_(empty))
 
 
 def recomputed(node: Node) -> exp.Query:
     """The node's query for the groups in `groups` only; without keys the whole of it."""
-    groups = _groups(node)
+    groups = groups_of(node)
     if not groups.keys:
         return node.query.copy()
     aggregate = groups.operator
@@ -99,75 +93,40 @@ def recomputed(node: Node) -> exp.Query:
     return render(simplified(Project(Aggregate(narrowed, aggregate.keys, aggregate.calls), items)))
 
 
-def merge_statement(node: Node, *, with_recomputed: bool) -> exp.Merge:
-    """The MERGE of the delta into the table of a `Groups` node with keys."""
-    groups = _groups(node)
-    source = _merge_source(groups, with_recomputed=with_recomputed)
-    merged = {kept.column: _merged(kept, groups) for kept in groups.kept}
-    inserted = {kept.column: _inserted(kept, groups) for kept in groups.kept}
-    empty = _empty(groups)
-    there: exp.Expr | None = exp.GT(this=column(N, _S), expression=exp.Literal.number(0))
-    if with_recomputed:
-        again, found = column(_AGAIN, _S), column(_THERE, _S)
-        merged = {name: _either(again, column(_again(name), _S), value) for name, value in merged.items()}
-        inserted = {name: _either(again, column(_again(name), _S), value) for name, value in inserted.items()}
-        empty = (
-            exp.and_(again.copy(), found.copy().not_())
-            if empty is None
-            else _either(again, exp.not_(found.copy()), empty)
-        )
-        there = _either(again, found, there)
-    whens = []
-    if empty is not None:
-        whens.append(exp.When(matched=True, source=False, condition=empty, then=exp.Var(this="DELETE")))
-    whens.append(_update(merged, _differs(groups, merged)))
-    keys: dict[str, exp.Expr] = {key: column(key, _S) for key in groups.keys}
-    whens.append(_insert({name: {**keys, **inserted}[name] for name in node.columns}, there))
-    return _merge(source, groups.keys, whens)
-
-
-def overwrite_statement(node: Node) -> exp.Query:
-    """The new single row of a node without keys, from the old one and the delta."""
-    groups = _groups(node)
-    values = {kept.column: _merged(kept, groups) for kept in groups.kept}
-    query = exp.select(*(exp.alias_(values[name], name, quoted=True) for name in node.columns))
-    return query.from_(_step(TARGET, _T)).join(_step(DELTA, _S), join_type="cross")
-
-
 def keyed_merge_statement(node: Node) -> exp.Merge:
     """The MERGE of a change into a `Bag` whose rows have a key: of each key at most one row went and one came."""
     if not node.key:
         raise InternalError(f"'{node.label}' has no key to merge by")
     columns = [column(name, _D) for name in (*node.columns, WEIGHT)]
     zero = exp.Literal.number(0)
-    came = exp.select(*columns).from_(_step(DELTA, _D)).where(exp.GT(this=column(WEIGHT, _D), expression=zero))
-    other = exp.select(exp.Literal.number(1)).from_(_step(DELTA, _R))
-    other = other.where(exp.GT(this=column(WEIGHT, _R), expression=zero.copy()), _same(node.key, _R, _D))
-    went = exp.select(*(found.copy() for found in columns)).from_(_step(DELTA, _D))
+    came = exp.select(*columns).from_(step(DELTA, _D)).where(exp.GT(this=column(WEIGHT, _D), expression=zero))
+    other = exp.select(exp.Literal.number(1)).from_(step(DELTA, _R))
+    other = other.where(exp.GT(this=column(WEIGHT, _R), expression=zero.copy()), same_key(node.key, _R, _D))
+    went = exp.select(*(found.copy() for found in columns)).from_(step(DELTA, _D))
     went = went.where(exp.LT(this=column(WEIGHT, _D), expression=zero.copy()), exp.not_(exp.Exists(this=other)))
     source = exp.union(came, went, distinct=False)
-    gone = exp.LT(this=column(WEIGHT, _S), expression=zero.copy())
-    values: dict[str, exp.Expr] = {name: column(name, _S) for name in node.columns}
+    gone = exp.LT(this=column(WEIGHT, DELTA_ALIAS), expression=zero.copy())
+    values: dict[str, exp.Expr] = {name: column(name, DELTA_ALIAS) for name in node.columns}
     whens = [exp.When(matched=True, source=False, condition=gone, then=exp.Var(this="DELETE"))]
     rest = {name: value for name, value in values.items() if name not in node.key}
     if rest:
         whens.append(_update(rest, None))
-    whens.append(_insert(values, exp.GT(this=column(WEIGHT, _S), expression=zero.copy())))
+    whens.append(_insert(values, exp.GT(this=column(WEIGHT, DELTA_ALIAS), expression=zero.copy())))
     return _merge(source, node.key, whens)
 
 
-def _groups(node: Node) -> Groups:
+def groups_of(node: Node) -> Groups:
     if not isinstance(node.upkeep, Groups):
         raise InternalError(f"'{node.label}' is kept row by row, not by groups")
     return node.upkeep
 
 
-def _step(name: str, alias: str) -> exp.Table:
+def step(name: str, alias: str) -> exp.Table:
     found = leaf(Version.STEP, name)
     return exp.alias_(found, alias, table=True, quoted=True)  # type: ignore[return-value]
 
 
-def _same(keys: tuple[str, ...], one: str, other: str) -> exp.Expr:
+def same_key(keys: tuple[str, ...], one: str, other: str) -> exp.Expr:
     if not keys:
         return exp.true()
     return exp.and_(*(exp.NullSafeEQ(this=column(key, one), expression=column(key, other)) for key in keys))
@@ -177,63 +136,27 @@ def _operand(value: exp.Expr) -> exp.Expr:
     return value.copy() if isinstance(value, (exp.Column, exp.Func)) else exp.paren(value.copy())
 
 
-def _either(condition: exp.Expr, yes: exp.Expr, no: exp.Expr | None) -> exp.Expr:
-    found = exp.case().when(condition.copy(), yes.copy())
-    return found if no is None else found.else_(no.copy())
-
-
-def _again(name: str) -> str:
-    return f"_trickle_again_{name}"
-
-
-def _merge_source(groups: Groups, *, with_recomputed: bool) -> exp.Query:
-    names = [*groups.keys, N, LOST]
-    for kept in groups.kept:
-        if kept.how in (Keep.COUNT, Keep.SUM, Keep.FLOAT_SUM) and kept.column != groups.rows:
-            names.append(change_column(kept, groups))
-        if kept.how in (Keep.MIN, Keep.MAX):
-            names.append(new_column(kept))
-    query = exp.select(*(column(name, _D) for name in names)).from_(_step(DELTA, _D))
-    if not with_recomputed:
-        return query
-    true = exp.alias_(exp.true(), FLAG, quoted=True)
-    again = exp.select(*(column(key, _G) for key in groups.keys), true.copy()).from_(_step(GROUPS, _G))
-    columns = [column(name, _R) for name in (*groups.keys, *(kept.column for kept in groups.kept))]
-    result = exp.select(*columns, true.copy()).from_(_step(RECOMPUTED, _R))
-    query = query.select(
-        exp.alias_(_present(_G), _AGAIN, quoted=True),
-        exp.alias_(_present(_R), _THERE, quoted=True),
-        *(exp.alias_(column(kept.column, _R), _again(kept.column), quoted=True) for kept in groups.kept),
-    )
-    query = query.join(again.subquery(_G), on=_same(groups.keys, _D, _G), join_type="left")
-    return query.join(result.subquery(_R), on=_same(groups.keys, _D, _R), join_type="left")
-
-
-def _present(alias: str) -> exp.Expr:
-    return exp.Is(this=column(FLAG, alias), expression=exp.Null()).not_()
-
-
-def _merged(kept: Kept, groups: Groups) -> exp.Expr:
+def merged_value(kept: Kept, groups: Groups) -> exp.Expr:
     """The new value of a column, from the old row `t` and the change `s`."""
-    old = column(kept.column, _T)
+    old = column(kept.column, TARGET_ALIAS)
     match kept.how:
         case Keep.COUNT:
-            return exp.Add(this=old, expression=column(change_column(kept, groups), _S))
+            return exp.Add(this=old, expression=column(change_column(kept, groups), DELTA_ALIAS))
         case Keep.SUM if kept.count is not None:
             zero = exp.Literal.number(0)
             both = [
                 exp.Coalesce(this=part, expressions=[zero.copy()])
-                for part in (old, column(change_column(kept, groups), _S))
+                for part in (old, column(change_column(kept, groups), DELTA_ALIAS))
             ]
             total = cast(exp.Add(this=both[0], expression=both[1]), kept.type)
             return exp.case().when(exp.GT(this=_value(kept.count, groups), expression=zero.copy()), total)
         case Keep.SUM | Keep.FLOAT_SUM:
-            change = column(change_column(kept, groups), _S)
+            change = column(change_column(kept, groups), DELTA_ALIAS)
             total = exp.Add(this=old.copy(), expression=change.copy())
             return cast(exp.Coalesce(this=total, expressions=[old.copy(), change.copy()]), kept.type)
         case Keep.MIN | Keep.MAX:
             best = exp.Least if kept.how is Keep.MIN else exp.Greatest
-            return best(this=old, expressions=[column(new_column(kept), _S)], ignore_nulls=True)
+            return best(this=old, expressions=[column(new_column(kept), DELTA_ALIAS)], ignore_nulls=True)
         case Keep.AVG:
             assert kept.sum is not None and kept.count is not None
             return average(_value(kept.sum, groups), _value(kept.count, groups), kept.type)
@@ -242,22 +165,22 @@ def _merged(kept: Kept, groups: Groups) -> exp.Expr:
 
 
 def _value(name: str, groups: Groups) -> exp.Expr:
-    return _merged(next(kept for kept in groups.kept if kept.column == name), groups)
+    return merged_value(next(kept for kept in groups.kept if kept.column == name), groups)
 
 
-def _inserted(kept: Kept, groups: Groups) -> exp.Expr:
+def inserted_value(kept: Kept, groups: Groups) -> exp.Expr:
     """The value of a column in a group that was not there."""
     match kept.how:
         case Keep.COUNT:
-            return column(change_column(kept, groups), _S)
+            return column(change_column(kept, groups), DELTA_ALIAS)
         case Keep.SUM | Keep.FLOAT_SUM:
-            value = cast(column(change_column(kept, groups), _S), kept.type)
+            value = cast(column(change_column(kept, groups), DELTA_ALIAS), kept.type)
             if kept.count is None:
                 return value
             counted = _first(kept.count, groups)
             return exp.case().when(exp.GT(this=counted, expression=exp.Literal.number(0)), value)
         case Keep.MIN | Keep.MAX:
-            return column(new_column(kept), _S)
+            return column(new_column(kept), DELTA_ALIAS)
         case Keep.AVG:
             assert kept.sum is not None and kept.count is not None
             return average(_first(kept.sum, groups), _first(kept.count, groups), kept.type)
@@ -266,22 +189,14 @@ def _inserted(kept: Kept, groups: Groups) -> exp.Expr:
 
 
 def _first(name: str, groups: Groups) -> exp.Expr:
-    return _inserted(next(kept for kept in groups.kept if kept.column == name), groups)
+    return inserted_value(next(kept for kept in groups.kept if kept.column == name), groups)
 
 
-def _empty(groups: Groups) -> exp.Expr | None:
+def now_empty(groups: Groups) -> exp.Expr | None:
     """Has the group no rows any more? None: then it is recomputed."""
     if groups.rows is None:
         return None
     return exp.EQ(this=_value(groups.rows, groups), expression=exp.Literal.number(0))
-
-
-def _differs(groups: Groups, merged: dict[str, exp.Expr]) -> exp.Expr | None:
-    """An extremum that stays, or a recomputed group that comes out the same, is not written again."""
-    if all(kept.how in (Keep.COUNT, Keep.SUM, Keep.AVG) for kept in groups.kept):
-        return None
-    same = [exp.NullSafeEQ(this=column(name, _T), expression=exp.paren(value.copy())) for name, value in merged.items()]
-    return exp.not_(exp.paren(exp.and_(*same)))
 
 
 def _update(values: dict[str, exp.Expr], condition: exp.Expr | None) -> exp.When:
@@ -297,12 +212,8 @@ def _insert(values: dict[str, exp.Expr], condition: exp.Expr | None) -> exp.When
 
 def _merge(source: exp.Query, keys: tuple[str, ...], whens: list[exp.When]) -> exp.Merge:
     return exp.Merge(
-        this=_step(TARGET, _T),
-        using=source.subquery(exp.to_identifier(_S, quoted=True)),
-        on=_same(keys, _T, _S),
+        this=step(TARGET, TARGET_ALIAS),
+        using=source.subquery(exp.to_identifier(DELTA_ALIAS, quoted=True)),
+        on=same_key(keys, TARGET_ALIAS, DELTA_ALIAS),
         whens=exp.Whens(expressions=whens),
     )
-
-
-step, same_key, groups_of = _step, _same, _groups
-merged_value, inserted_value, now_empty = _merged, _inserted, _empty

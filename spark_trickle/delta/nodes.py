@@ -111,7 +111,7 @@ class _Planner:
         self.made.append((whole, Project(leaf, wanted)))
         return self.made[-1][1]
 
-    def _kept(self, aggregate: Aggregate) -> Upkeep:
+    def _kept(self, aggregate: Aggregate, *, lean: bool = False) -> Upkeep:
         calls = [item.expression for item in aggregate.calls]
         plain = [call for call in calls if function_name(call) in ALGEBRAIC]
         values = [value for call in plain for value in arguments(call) if not isinstance(value, exp.Distinct)]
@@ -119,7 +119,7 @@ class _Planner:
         items = tuple(Item(f"_trickle_argument_{i}", value) for i, value in enumerate(once))
         facts = dict(zip(once, self.columns(Project(aggregate.input, items)), strict=True)) if once else {}
         facts.update(zip(calls, self.columns(aggregate)[len(aggregate.keys) :], strict=True))
-        return self_kept(aggregate, facts)
+        return self_kept(aggregate, facts, lean=lean)
 
     def _groups(self, label: str, kept: Upkeep, columns: tuple[str, ...]) -> Node:
         aggregate = kept.aggregate
@@ -148,7 +148,7 @@ class _Planner:
             tuple(Item(wanted[key.name], key.expression) for key in tree.input.keys),
             tuple(Item(wanted[call.name], call.expression) for call in tree.input.calls),
         )
-        kept = cut._kept(aggregate)
+        kept = cut._kept(aggregate, lean=True)
         if kept.added:
             return False
         self.nodes = cut.nodes
@@ -158,7 +158,7 @@ class _Planner:
     def public_bag(self, tree: Operator) -> None:
         tree = simplified(tree)
         floating = tuple(found for found in self.columns(tree) if contains_floating(found.type))
-        key = _key(tree, {node.label: node for node in self.nodes}) or None
+        key = _key(tree, {node.label: node for node in self.nodes})
         self.nodes.append(Node(PUBLIC, tree.columns, key, render(tree), _inputs(tree), Bag(tree, floating)))
 
 
@@ -182,6 +182,8 @@ def _inputs(operator: Operator) -> tuple[str, ...]:
 def _key(operator: Operator, nodes: dict[str, Node]) -> tuple[str, ...] | None:
     """Columns that identify a row: those of groupings, as long as all of them are passed on."""
     match operator:
+        case OneRow():
+            return ()
         case Scan():
             node = nodes.get(operator.source)
             if node is None or node.key is None:

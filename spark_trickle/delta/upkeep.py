@@ -40,15 +40,21 @@ Facts = Mapping[exp.Expr, Column]
 """Type and nullability of arguments and of calls."""
 
 
-def self_kept(aggregate: Aggregate, facts: Facts) -> Upkeep:
-    """The grouping with all companions. An average becomes a sum and a count unless both are there already."""
-    return _Planner(aggregate, facts).plan()
+def self_kept(aggregate: Aggregate, facts: Facts, *, lean: bool = False) -> Upkeep:
+    """The grouping with all companions. An average becomes a sum and a count unless both are there already.
+
+    Args:
+        lean: spare a sum its count where a recomputation now and then can take its place: a sum is NULL when no value
+            is left, and then the exact sum is 0, so only a group whose sum a removal made 0 has to be looked at.
+    """
+    return _Planner(aggregate, facts, lean).plan()
 
 
 @dataclass(slots=True)
 class _Planner:
     aggregate: Aggregate
     facts: Facts
+    lean: bool = False
     calls: dict[exp.Expr, str] = field(default_factory=dict)
     """Calls of the new grouping and their columns."""
     added: list[str] = field(default_factory=list)
@@ -64,7 +70,7 @@ class _Planner:
             self._call(exp.Count(this=exp.Star(), big_int=True), ROWS)
         outputs = [self._output(item, how[item.name]) for item in self.aggregate.calls]
         for call in list(self.calls):
-            if self._how(call) is Keep.SUM and not self._floating():
+            if self._how(call) is Keep.SUM and not self._floating() and not self.lean:
                 self._count(_unsummed(arguments(call)[0]), self.calls[call])
         calls = tuple(Item(name, call) for call, name in self.calls.items())
         return Upkeep(

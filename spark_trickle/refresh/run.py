@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from spark_trickle.clock import Clock
-from spark_trickle.errors import ConflictError, NotFoundError, StreamTableError, SuspendedError
-from spark_trickle.events import Observer, RefreshFailed, RefreshFinished, Retrying, Step, StepReached
+from spark_trickle.errors import ConflictError, NotFoundError, StreamTableError, SuspendedError, TransientError
+from spark_trickle.events import Noticed, Observer, RefreshFailed, RefreshFinished, Retrying, Step, StepReached
 from spark_trickle.graph.dag import Dag
 from spark_trickle.model.publication import Cut, Publication, Swap
 from spark_trickle.model.refresh import Action, Outcome, RefreshOutcome
@@ -136,7 +136,12 @@ class Refresher:
             )
             rows.append(history_row(outcome, request, table.epoch, error=f"{err.kind}: {err}"))
             self.notify(RefreshFailed(str(table.name), str(err)))
-        self.catalog.record(rows)
+        try:
+            self.catalog.record(rows)
+        except TransientError as unrecorded:
+            # The database may be what failed in the first place: the caller is told the first error, not this one.
+            for table in unit:
+                self.notify(Noticed(str(table.name), f"its failure is not in the history: {unrecorded}"))
 
 
 def dag_of(tables: Iterable[StreamTable]) -> Dag:

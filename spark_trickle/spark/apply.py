@@ -61,12 +61,25 @@ class NodeApplier:
         self._small = sum(self._leaves.rows_of(name) for name in changed) <= self._leaves.small_rows
         if isinstance(self._node.upkeep, Groups):
             return self._groups(query)
+        if self._node.key == ():
+            return self._one_row()
         found = self._compute(self._leaves.sql(query), "delta", fetched=self._small and not query.find(exp.Join))
         if found.count == 0:
             return NOTHING
         if self._node.key is not None:
             return self._run(merge.keyed_merge_statement(self._node), {DELTA: found.name, TARGET: self._target})
         return self._bag(found)
+
+    def _one_row(self) -> Written:
+        """A table of at most one row, over tables of one row: computing it again is the cheapest delta."""
+        with spark_errors(f"computing '{self._table}'"):
+            frame = self._session.sql(self._leaves.sql(self._node.query))
+            if not travels(frame.schema):
+                return self._writer.replace_rows(self._table, frame)
+            now, before = fetch(frame), fetch(self._session.table(self._table.sql))
+        if now.to_pylist() == before.to_pylist():
+            return NOTHING
+        return self._writer.replace_rows(self._table, hand_back(self._session, now, frame.schema))
 
     def _compute(self, text: str, what: str, *, fetched: bool) -> _Computed:
         """Run a query once: its rows come here when they are few, and stay cached in Spark when they are not."""

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from spark_trickle.errors import ConfigError, UnavailableError
 from spark_trickle.names import DEFAULT_NAMESPACE, LAKE
-from spark_trickle.spark.failures import spark_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -120,8 +119,13 @@ class Sessions:
                     session = _own_lake(self._given, self._lake)
                 else:
                     session, self._ours = _CONTEXT.enter(self._start)
-                self._main = _configured(session, self._lake)
-                _require_iceberg(self._main)
+                try:
+                    _require_iceberg(session)
+                    self._main = _configured(session, self._lake)
+                except BaseException:
+                    if self._ours:
+                        _CONTEXT.leave(session)
+                    raise
             return self._main
 
     def beside(self, lake: LakeAddress) -> SparkSession:
@@ -172,6 +176,8 @@ class Sessions:
 
 
 def _configured(spark: SparkSession, lake: LakeAddress) -> SparkSession:
+    from spark_trickle.spark.failures import spark_errors
+
     for key, value in lake.conf().items():
         spark.conf.set(key, value)
     with spark_errors("opening the catalog"):

@@ -9,6 +9,7 @@ transaction. A crash leaves unreferenced files and nothing else.
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 import tempfile
@@ -38,7 +39,7 @@ class Workspace:
     """One private version of the lake."""
 
     def __init__(self, sessions: Sessions, warehouse: str) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="spark-trickle-"))
+        self._folder = Path(tempfile.mkdtemp(prefix=f"spark-trickle-{os.getpid()}-"))
         self._path = self._folder / "pointers.db"
         with closing(self._connect()) as database:
             # Nothing here must survive a crash, so nothing waits for the disk.

@@ -1,4 +1,4 @@
-"""Known ways to get a wrong result, each as a small story: both sides of a join change, groups vanish, extrema go, rows repeat."""
+"""Known ways to get a wrong result, each a small story: both sides of a join change, groups vanish, extrema go."""
 
 from __future__ import annotations
 

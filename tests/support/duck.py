@@ -13,13 +13,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import duckdb
 from sqlglot import exp
 
+from spark_trickle.delta import transitions
 from spark_trickle.delta.differentiate import delta
-from spark_trickle.delta.merge import flagged, keyed_merge_statement, merge_statement, overwrite_statement, recomputed
+from spark_trickle.delta.merge import keyed_merge_statement, recomputed
 from spark_trickle.delta.nodes import plan
 from spark_trickle.delta.plan import WEIGHT, Bag, Column, MaintenancePlan, Node
 from spark_trickle.delta.ranges import KEY_RANGE
@@ -75,10 +77,9 @@ class Lake:
         return _with_bounds(query).sql(dialect="duckdb")
 
     def insert(self, table: str, rows: Iterable[Row]) -> None:
-        rows = list(rows)
-        if rows:
-            marks = ", ".join("?" for _ in rows[0])
-            self.connection.executemany(f"INSERT INTO after.{table} VALUES ({marks})", rows)
+        values = ", ".join("(" + ", ".join(_literal(value) for value in row) + ")" for row in rows)
+        if values:
+            self.run(f"INSERT INTO after.{table} VALUES {values}")
 
     def remember(self, table: str) -> None:
         """What is now will be `before`."""
@@ -152,7 +153,7 @@ class Kept:
         self.maintenance = plan(build(self.text, self.lake), self.lake.describe)
         for node in self.maintenance.nodes:
             self.lake.run(f'CREATE TABLE after."{node.label}" AS {self.lake.query(node.query)}')
-        for table in self.maintenance.sources:
+        for table in (*self.maintenance.sources, *(node.label for node in self.maintenance.nodes)):
             self.lake.remember(table)
 
     def refresh(self) -> None:
@@ -160,16 +161,18 @@ class Kept:
         lake = self.lake
         changed = {table for table in self.maintenance.sources if lake.diff(table)}
         for node in self.maintenance.nodes:
-            lake.remember(node.label)
-            change = self._text((node.label, frozenset(changed)), node, lambda n: delta(n, frozenset(changed)))
-            if change is not None:
-                lake.run(f"CREATE OR REPLACE TABLE step.delta AS {change}")
-                if lake.run("SELECT 1 FROM step.delta LIMIT 1"):
-                    self._apply(node)
+            now = frozenset(changed)
+            change = self._text((node.label, now), node, partial(delta, changed=now))
+            if change is None:
+                continue
+            lake.run(f"CREATE OR REPLACE TABLE step.delta AS {change}")
+            if not lake.run("SELECT 1 FROM step.delta LIMIT 1"):
+                continue
+            self._apply(node)
             if lake.diff(node.label):
                 changed.add(node.label)
                 self.written += lake.run(f'SELECT COUNT(*) FROM changes."{node.label}"')[0][0]
-        for table in self.maintenance.sources:
+        for table in changed:
             lake.remember(table)
 
     def check(self) -> None:
@@ -198,24 +201,34 @@ class Kept:
             else:
                 self._apply_rows(node)
             return
-        flags = self._text((node.label, "flagged"), node, flagged)
-        again = False
-        if flags is not None:
-            lake.run(f"CREATE OR REPLACE TABLE step.groups AS {flags}")
-            count = lake.run("SELECT COUNT(*) FROM step.groups")[0][0]
-            self.recomputations += count
-            again = count > 0
+        self._make("transitions", node, transitions.transitions)
+        again = lake.run(f"SELECT COUNT(*) FROM step.transitions WHERE {transitions.FLAG}")[0][0]
         if again:
-            lake.run(
-                f"CREATE OR REPLACE TABLE step.recomputed AS {self._text((node.label, 'again'), node, recomputed)}"
-            )
+            self.recomputations += again
+            self._make("groups", node, transitions.flagged_keys)
+            self._make("recomputed", node, recomputed)
+            self._make("settled", node, transitions.settled)
+            lake.run("CREATE OR REPLACE TABLE step.transitions AS FROM step.settled")
         if node.key:
-            self._run(("merge", again), node, lambda n: merge_statement(n, with_recomputed=again))
+            self._run("write", node, transitions.write_statement)
         else:
-            source = "step.recomputed" if again else f"({self._text((node.label, 'row'), node, overwrite_statement)})"
-            lake.run(f"CREATE OR REPLACE TABLE step.row AS SELECT * FROM {source}")
-            lake.run(f'DELETE FROM after."{node.label}"')
-            lake.run(f'INSERT INTO after."{node.label}" FROM step.row')
+            self._make("row", node, transitions.new_rows)
+            if lake.run("FROM step.row"):
+                lake.run(f'DELETE FROM after."{node.label}"')
+                lake.run(f'INSERT INTO after."{node.label}" FROM step.row')
+        self._check_change(node)
+
+    def _check_change(self, node: Node) -> None:
+        """The change that is told to others is the change that was made."""
+        self._make("change", node, transitions.change)
+        told = self.lake.run("SELECT * FROM step.change")
+        self.lake.diff(node.label)
+        names = ", ".join(f'"{name}"' for name in (*node.columns, WEIGHT))
+        made = self.lake.run(f'SELECT {names} FROM changes."{node.label}"')
+        assert multiset(told) == multiset(made), f"{node.label} of {self.text}"
+
+    def _make(self, step: str, node: Node, make: Callable[[Node], exp.Expr | None]) -> None:
+        self.lake.run(f"CREATE OR REPLACE TABLE step.{step} AS {self._text((node.label, step), node, make)}")
 
     def _apply_rows(self, node: Node) -> None:
         """Rows are deleted by address, so that of equal rows only as many go as should."""
@@ -278,6 +291,12 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(_plain(part) for part in value)
     return value
+
+
+def _literal(value: object) -> str:
+    if value is None:
+        return "NULL"
+    return f"'{value}'::DOUBLE" if isinstance(value, float) else f"'{value}'"
 
 
 def _is_required(output: exp.Expr, required: set[str]) -> bool:

@@ -93,7 +93,7 @@ def perform(lake: Lake, window: list[Edit]) -> None:
 
 
 def keep_through(query: str, script: Script) -> Kept:
-    """Create a stream table after the first window and refresh it after each other one, checking all nodes each time."""
+    """Create a stream table after the first window, refresh it after each other one, check all nodes each time."""
     lake = Lake(TABLES)
     perform(lake, script[0])
     kept = Kept(lake, query)
