@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.exc import SQLAlchemyError
@@ -22,6 +22,9 @@ from spark_trickle.catalog import address, schema
 from spark_trickle.catalog.address import Backend
 from spark_trickle.catalog.failures import translate, translate_at_commit
 from spark_trickle.errors import ConfigError, InternalError
+
+if TYPE_CHECKING:
+    import psycopg
 
 DEFAULT_BUSY_TIMEOUT_SECONDS = 30.0
 
@@ -121,8 +124,6 @@ class Database:
             raise translate_at_commit(err, self.shown_url) from err
 
     def _take_turn(self, connection: Connection) -> None:
-        milliseconds = round(self._address.busy_timeout_seconds * 1000)
-        connection.execute(text("SELECT set_config('lock_timeout', :wait, true)"), {"wait": str(milliseconds)})
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _WRITER_LOCK})
 
     def _prepare(self) -> None:
@@ -157,7 +158,9 @@ def _engine(where: address.Address) -> Engine:
     common["pool_timeout"] = where.busy_timeout_seconds
     if where.backend is Backend.POSTGRESQL:
         # A server that restarted meanwhile costs one more connection, not an error.
-        return create_engine(where.url, pool_pre_ping=True, connect_args={"connect_timeout": 10}, **common)
+        engine = create_engine(where.url, pool_pre_ping=True, connect_args={"connect_timeout": 10}, **common)
+        event.listen(engine, "connect", lambda made, _: _prepare_postgresql(made, where.busy_timeout_seconds))
+        return engine
     waits = {"timeout": where.busy_timeout_seconds, "check_same_thread": False}
     engine = create_engine(where.url, connect_args=waits, **common)
     event.listen(engine, "connect", lambda connection, _: _prepare_sqlite(connection, where.busy_timeout_seconds))
@@ -178,6 +181,12 @@ def _prepare_sqlite(connection: sqlite3.Connection, busy_timeout_seconds: float)
             if err.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > patience:
                 raise
             time.sleep(0.01)
+
+
+def _prepare_postgresql(connection: psycopg.Connection[Any], busy_timeout_seconds: float) -> None:
+    # Reads wait for locks too: of whoever alters or locks Iceberg's tables.
+    connection.execute("SELECT set_config('lock_timeout', %s, false)", [str(round(busy_timeout_seconds * 1000))])
+    connection.commit()
 
 
 def _has_failed(connection: Connection) -> bool:

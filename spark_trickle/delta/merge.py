@@ -69,8 +69,9 @@ def _sum_may_be_null(kept: Kept, groups: Groups) -> exp.Expr:
     old = exp.Coalesce(this=column(kept.column, TARGET_ALIAS), expressions=[zero.copy()])
     doubt: exp.Expr = exp.EQ(this=exp.Add(this=old, expression=change), expression=zero)
     empty = now_empty(groups) if groups.keys else None
-    # A group without rows goes, whatever its sum.
-    return doubt if empty is None else exp.and_(doubt, exp.not_(empty))
+    # A group without rows goes, whatever its sum. One that was not there has no old row: it is not known to be empty.
+    known = None if empty is None else exp.Coalesce(this=empty, expressions=[exp.false()])
+    return doubt if known is None else exp.and_(doubt, exp.not_(known))
 
 
 def recomputed(node: Node) -> exp.Query:

@@ -46,9 +46,9 @@ from spark_trickle.sql.rewrite import simplified
 
 
 def plan(operator: Operator, describe: Describe) -> MaintenancePlan:
-    """What keeps the result of a query; `operator` is a projection with the output names, as `build` gives it."""
+    """What keeps the result of a query, whose tree has the output names, as `build` gives it."""
     planner = _Planner(describe)
-    tree = planner.aligned(operator)
+    tree = simplified(planner.aligned(operator))
     sources = tuple(dict.fromkeys(scan.source for scan in scans(tree)))
     if not planner.public_groups(tree):
         planner.public_bag(planner.cut(tree))
@@ -76,7 +76,8 @@ class _Planner:
         if not isinstance(operator, UnionAll):
             return operator
         kinds = [found.type for found in self.columns(operator)]
-        return replace(operator, inputs=tuple(self._branch(source, kinds) for source in operator.inputs))
+        branches = tuple(self._branch(source, kinds) for source in operator.inputs)
+        return replace(operator, inputs=branches, aligned=True)
 
     def _branch(self, source: Operator, kinds: list[str]) -> Operator:
         mine = [found.type for found in self.columns(source)]
@@ -86,7 +87,7 @@ class _Planner:
             Item(name, column(name) if has == wanted else cast(column(name), wanted))
             for name, has, wanted in zip(source.columns, mine, kinds, strict=True)
         )
-        return simplified(Project(source, items))
+        return Project(source, items)
 
     def cut(self, operator: Operator) -> Operator:
         """The tree with a leaf in the place of each grouping, which becomes a node."""

@@ -15,7 +15,14 @@ from spark_trickle.model.refresh import Action, HistoryRow, Outcome, RefreshOutc
 from spark_trickle.model.stream_table import RefreshMode, Status, StreamTable
 from spark_trickle.names import TableName
 from spark_trickle.ports import Broken, Staged, Window, Workbench
-from spark_trickle.refresh.decide import NOTHING_CHANGED, Rebuild, full_by_mode, full_by_size, rebuild_before_looking
+from spark_trickle.refresh.decide import (
+    NOTHING_CHANGED,
+    SMALL_CHANGE_ROWS,
+    Rebuild,
+    full_by_mode,
+    full_by_size,
+    rebuild_before_looking,
+)
 from spark_trickle.refresh.resolve import redefined
 
 
@@ -230,6 +237,8 @@ def _too_much(
     bench: Workbench, table: StreamTable, windows: Mapping[TableName, Window], limit: float
 ) -> Rebuild | None:
     for name, window in windows.items():
+        if window.rows < SMALL_CHANGE_ROWS:
+            continue
         rebuild = full_by_size(table, window.rows, bench.total_rows(name), limit)
         if rebuild is not None:
             return Rebuild(rebuild.action, f"of '{name}' {rebuild.reason}")

@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from spark_trickle.delta import merge, transitions
 from spark_trickle.delta.differentiate import delta
-from spark_trickle.delta.plan import DELTA, GROUPS, RECOMPUTED, TARGET, WEIGHT, Groups, Node
+from spark_trickle.delta.plan import DELTA, GROUPS, PUBLIC, RECOMPUTED, TARGET, WEIGHT, Groups, Node
 from spark_trickle.errors import InternalError
 from spark_trickle.names import TableName, quote
 from spark_trickle.spark.failures import spark_errors
@@ -61,25 +61,29 @@ class NodeApplier:
         self._small = sum(self._leaves.rows_of(name) for name in changed) <= self._leaves.small_rows
         if isinstance(self._node.upkeep, Groups):
             return self._groups(query)
-        if self._node.key == ():
+        if self._node.key == () and self._plain_types():
             return self._one_row()
         found = self._compute(self._leaves.sql(query), "delta", fetched=self._small and not query.find(exp.Join))
         if found.count == 0:
             return NOTHING
         if self._node.key is not None:
-            return self._run(merge.keyed_merge_statement(self._node), {DELTA: found.name, TARGET: self._target})
+            removed, added = self._signs(found)
+            self._run(merge.keyed_merge_statement(self._node), {DELTA: found.name, TARGET: self._target})
+            return Written(added, removed, 1)
         return self._bag(found)
 
     def _one_row(self) -> Written:
         """A table of at most one row, over tables of one row: computing it again is the cheapest delta."""
         with spark_errors(f"computing '{self._table}'"):
             frame = self._session.sql(self._leaves.sql(self._node.query))
-            if not travels(frame.schema):
-                return self._writer.replace_rows(self._table, frame)
             now, before = fetch(frame), fetch(self._session.table(self._table.sql))
         if now.to_pylist() == before.to_pylist():
             return NOTHING
-        return self._writer.replace_rows(self._table, hand_back(self._session, now, frame.schema))
+        self._writer.replace_rows(self._table, hand_back(self._session, now, frame.schema))
+        return Written(now.num_rows, before.num_rows, 1)
+
+    def _plain_types(self) -> bool:
+        return travels(self._session.table(self._table.sql).schema)
 
     def _compute(self, text: str, what: str, *, fetched: bool) -> _Computed:
         """Run a query once: its rows come here when they are few, and stay cached in Spark when they are not."""
@@ -110,9 +114,9 @@ class NodeApplier:
         gone, came = self._counts(found, transitions.GONE, transitions.CAME)
         if not gone and not came:
             return NOTHING
-        self._leaves.set_changes(
-            self._node.label, self._session.sql(self._leaves.sql(transitions.change(self._node), steps)), gone + came
-        )
+        if self._node.label != PUBLIC:
+            changes = self._session.sql(self._leaves.sql(transitions.change(self._node), steps))
+            self._leaves.set_changes(self._node.label, changes, gone + came)
         if upkeep.keys:
             self._run(transitions.write_statement(self._node), steps)
         else:
@@ -147,7 +151,8 @@ class NodeApplier:
                 f"SELECT {listed} FROM {quote(found.view)} "
                 f"LATERAL VIEW EXPLODE(SEQUENCE(1, CAST({WEIGHT} AS INT))) AS _trickle_copy"
             )
-            return self._writer.append(self._table, self._session.sql(copies))
+            self._writer.append(self._table, self._session.sql(copies))
+            return Written(added, 0, 1)
         statement = delete_by_address(
             self._table, target, quote(found.view), self._prune(found, target), inserts=added > 0
         )
@@ -182,5 +187,5 @@ class NodeApplier:
                     bounds.append(predicate.sql(dialect="spark"))
         return " AND ".join(bounds) or "TRUE"
 
-    def _run(self, statement: exp.Expr, steps: dict[str, exp.Expr]) -> Written:
-        return self._writer.statement(self._table, self._leaves.sql(statement, steps))
+    def _run(self, statement: exp.Expr, steps: dict[str, exp.Expr]) -> None:
+        self._writer.statement(self._table, self._leaves.sql(statement, steps))

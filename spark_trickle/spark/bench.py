@@ -54,15 +54,20 @@ class Bench:
         self._small_rows = small_rows
         self.jobs = jobs
         self._feed = ChangeFeed(workspace.session)
+        self._pins: dict[Pointer, Pin] = {}
 
     def pin_of(self, table: TableName) -> Pin | None:
         pointer = self.workspace.heads().get(table)
         if pointer is None:
             return None
-        with spark_errors(f"reading the metadata of '{table}'"):
-            if pointer.kind == "VIEW":
-                return view_pin(self.workspace.session, table, pointer.location)
-            return pin(load(self.workspace.session, table), table)
+        if pointer not in self._pins:
+            # A metadata file never changes, so neither does what it says.
+            with spark_errors(f"reading the metadata of '{table}'"):
+                if pointer.kind == "VIEW":
+                    self._pins[pointer] = view_pin(self.workspace.session, table, pointer.location)
+                else:
+                    self._pins[pointer] = pin(load(self.workspace.session, table), table)
+        return self._pins[pointer]
 
     def analyze(self, query: str, stream_tables: Iterable[TableName]) -> Analysis:
         return analyze(self.workspace, query, stream_tables).analysis

@@ -14,7 +14,7 @@ from py4j.protocol import Py4JJavaError
 
 from spark_trickle.errors import ConflictError
 from spark_trickle.names import TableName
-from spark_trickle.storage.iceberg import JavaTable, jvm, snapshot_summary
+from spark_trickle.storage.iceberg import JavaTable, counts, jvm
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -53,9 +53,8 @@ def shape_of(table: JavaTable) -> Shape:
     current = table.currentSnapshot()
     if current is None:
         return Shape()
-    summary = snapshot_summary(table, int(current.snapshotId()))
     keys = ("total-data-files", "total-delete-files", "total-records", "total-position-deletes")
-    return Shape(*(int(summary.get(key, 0)) for key in keys))
+    return Shape(*(count or 0 for count in counts(current, *keys)))
 
 
 def compact(spark: SparkSession, table: JavaTable, name: TableName) -> None:

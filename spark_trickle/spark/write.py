@@ -12,7 +12,7 @@ from pyspark.sql import types as t
 
 from spark_trickle.names import TableName, quote
 from spark_trickle.spark.failures import spark_errors
-from spark_trickle.storage.iceberg import load, snapshot_summary
+from spark_trickle.storage.iceberg import counts, load, total_records
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -59,42 +59,33 @@ class Writer:
 
     def whole(self, table: TableName, frame: DataFrame, *, exists: bool) -> Written:
         """Make the table hold exactly the frame. With other columns it is replaced; its readers see either, whole."""
-        before = self._snapshot(table) if exists else None
         deleted = self._rows(table) if exists else 0
         with self._marked(f"writing '{table}'"):
             writer = frame.writeTo(table.sql)
             if exists and _same_columns(self._session.table(table.sql).schema, frame.schema):
                 writer.overwrite(f.lit(True))
             else:
-                for key, value in {
-                    **PROPERTIES,
-                    "trickle.stream-table": self._summary.get("trickle.stream-table", ""),
-                }.items():
+                owner = {"trickle.stream-table": self._summary.get("trickle.stream-table", "")}
+                for key, value in {**PROPERTIES, **owner}.items():
                     writer = writer.tableProperty(key, value)
                 writer = writer.using("iceberg")
                 writer.createOrReplace() if exists else writer.create()
-        after = self._snapshot(table)
-        return Written(self._rows(table), deleted, 1 if after != before else 0)
+        return Written(self._rows(table), deleted, 1)
 
-    def append(self, table: TableName, frame: DataFrame) -> Written:
-        before = self._snapshot(table)
+    def append(self, table: TableName, frame: DataFrame) -> None:
         with self._marked(f"appending to '{table}'"):
             frame.writeTo(table.sql).append()
-        return self._since(table, before)
 
     def statement(self, table: TableName, text: str) -> Written:
-        """Run a MERGE or INSERT that changes the table."""
-        before = self._snapshot(table)
+        """Run a MERGE that changes the table; tells what it did."""
         with self._marked(f"merging into '{table}'"):
             self._session.sql(text).collect()
-        return self._since(table, before)
+        return self._last(table)
 
-    def replace_rows(self, table: TableName, frame: DataFrame) -> Written:
+    def replace_rows(self, table: TableName, frame: DataFrame) -> None:
         """Overwrite all rows of a small table."""
-        before = self._snapshot(table)
         with self._marked(f"writing '{table}'"):
             frame.writeTo(table.sql).overwrite(f.lit(True))
-        return self._since(table, before)
 
     @contextmanager
     def _marked(self, doing: str) -> Iterator[None]:
@@ -107,28 +98,17 @@ class Writer:
             for key in self._summary:
                 self._session.conf.unset(_SUMMARY + key)
 
-    def _snapshot(self, table: TableName) -> int | None:
-        current = load(self._session, table).currentSnapshot()
-        return None if current is None else int(current.snapshotId())
-
     def _rows(self, table: TableName) -> int:
-        snapshot = self._snapshot(table)
-        if snapshot is None:
-            return 0
-        summary = snapshot_summary(load(self._session, table), snapshot)
-        return int(summary.get("total-records", 0)) - int(summary.get("total-position-deletes", 0))
+        java = load(self._session, table)
+        current = java.currentSnapshot()
+        return 0 if current is None else total_records(java, int(current.snapshotId())) or 0
 
-    def _since(self, table: TableName, before: int | None) -> Written:
-        after = self._snapshot(table)
-        if after is None or after == before:
-            return NOTHING
-        summary = snapshot_summary(load(self._session, table), after)
-
-        def count(key: str) -> int:
-            return int(summary.get(key, 0))
-
-        deletes = count("deleted-records") + count("added-position-deletes") - count("removed-position-deletes")
-        return Written(count("added-records"), deletes, 1)
+    def _last(self, table: TableName) -> Written:
+        """What the newest snapshot of a table added and removed."""
+        snapshot = load(self._session, table).currentSnapshot()
+        keys = ("added-records", "deleted-records", "added-position-deletes", "removed-position-deletes")
+        added, deleted, marked, unmarked = (count or 0 for count in counts(snapshot, *keys))
+        return Written(added, deleted + marked - unmarked, 1)
 
 
 def _same_columns(one: t.StructType, other: t.StructType) -> bool:

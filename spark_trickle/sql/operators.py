@@ -102,6 +102,9 @@ class UnionAll:
 
     inputs: tuple[Operator, ...]
     columns: tuple[str, ...]
+    aligned: bool = False
+    """All inputs have the types of the result. If not, nothing may move into them: `CAST(x AS STRING)` of an integer is
+    not that of the same number in a union with doubles."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,9 +61,6 @@ def in_order(built: Built, names: Names) -> Operator:
 
 def union_all(branches: tuple[Built, ...], names: Names) -> Built:
     """All rows of all branches; names are the first one's."""
-    parts: list[Operator] = []
-    for branch in branches:
-        part = in_order(branch, names)
-        parts.extend(part.inputs if isinstance(part, UnionAll) else (part,))
+    parts = [in_order(branch, names) for branch in branches]
     columns = tuple(names.fresh(name) for name in branches[0].names)
     return Built(UnionAll(tuple(parts), columns), tuple(zip(branches[0].names, columns, strict=True)))

@@ -41,7 +41,18 @@ def pushed(operator: Operator) -> Operator:
             return _join(tuple(pushed(source) for source in operator.inputs), operator.conditions)
         case Project():
             return projected(pushed(operator.input), operator.items)
+        case UnionAll():
+            return _flat(operator)
     return with_inputs(operator, tuple(pushed(source) for source in inputs(operator)))
+
+
+def _flat(union: UnionAll) -> Operator:
+    """A union of unions is one, when all of them agree on types."""
+    parts: list[Operator] = []
+    for source in union.inputs:
+        part = pushed(source)
+        parts.extend(part.inputs if isinstance(part, UnionAll) and part.aligned and union.aligned else (part,))
+    return replace(union, inputs=tuple(parts))
 
 
 def filtered(operator: Operator, conditions: tuple[exp.Expr, ...]) -> Operator:
@@ -59,7 +70,7 @@ def filtered(operator: Operator, conditions: tuple[exp.Expr, ...]) -> Operator:
                 filtered(operator.input, tuple(substitute(condition, values) for condition in conditions)),
                 operator.items,
             )
-        case UnionAll():
+        case UnionAll() if operator.aligned:
             return replace(operator, inputs=tuple(_branch(operator, source, conditions) for source in operator.inputs))
         case Aggregate() | Distinct():
             return _below_groups(operator, conditions)
@@ -106,7 +117,7 @@ def _join(sources: tuple[Operator, ...], conditions: tuple[exp.Expr, ...]) -> Op
 
 def projected(operator: Operator, items: tuple[Item, ...]) -> Operator:
     """A projection of a projection is one, unless that would compute something twice."""
-    if isinstance(operator, UnionAll):
+    if isinstance(operator, UnionAll) and (operator.aligned or all(item.is_rename for item in items)):
         return _projected_union(operator, items)
     if not isinstance(operator, Project):
         return Project(operator, items)
@@ -129,7 +140,7 @@ def _projected_union(union: UnionAll, items: tuple[Item, ...]) -> Operator:
             mine: column(its) for mine, its in zip(union.columns, source.columns, strict=True)
         }
         branches.append(projected(source, tuple(Item(item.name, _inlined(item.expression, names)) for item in items)))
-    return UnionAll(tuple(branches), tuple(item.name for item in items))
+    return replace(union, inputs=tuple(branches), columns=tuple(item.name for item in items))
 
 
 def _inlined(expression: exp.Expr, values: dict[str, exp.Expr]) -> exp.Expr:
@@ -172,7 +183,7 @@ def _pruned_union(union: UnionAll, wanted: frozenset[str]) -> Operator:
         if branch.columns != tuple(names):
             branch = Project(branch, tuple(Item(name, column(name)) for name in names))
         branches.append(branch)
-    return UnionAll(tuple(branches), tuple(union.columns[place] for place in places))
+    return replace(union, inputs=tuple(branches), columns=tuple(union.columns[place] for place in places))
 
 
 def _read(*expressions: exp.Expr) -> frozenset[str]:

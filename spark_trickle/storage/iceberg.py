@@ -69,18 +69,23 @@ def pin(table: JavaTable, name: TableName) -> Pin:
     )
 
 
-def snapshot_summary(table: JavaTable, snapshot_id: int) -> dict[str, str]:
-    """What the writer of a snapshot said about it. Empty when the snapshot is gone."""
-    snapshot = table.snapshot(snapshot_id)
-    return {} if snapshot is None else {str(key): str(value) for key, value in snapshot.summary().items()}
+def counts(snapshot: Java, *keys: str) -> list[int | None]:
+    """Numbers that the writer of a snapshot gave in its summary; None where it did not.
+
+    Asked for one by one: walking a Java map ends in a Java exception, which costs more than all the rest.
+    """
+    summary = snapshot.summary()
+    found = [summary.get(key) for key in keys]
+    return [None if value is None else int(value) for value in found]
 
 
 def total_records(table: JavaTable, snapshot_id: int) -> int | None:
     """Rows of a snapshot, or more where equality deletes apply to it; None when its writer did not say."""
-    summary = snapshot_summary(table, snapshot_id)
-    if "total-records" not in summary:
+    snapshot = table.snapshot(snapshot_id)
+    if snapshot is None:
         return None
-    return int(summary["total-records"]) - int(summary.get("total-position-deletes", 0))
+    total, deleted = counts(snapshot, "total-records", "total-position-deletes")
+    return None if total is None else total - (deleted or 0)
 
 
 def ancestors(table: JavaTable, snapshot_id: int) -> list[tuple[int, str]]:

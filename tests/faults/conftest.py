@@ -90,7 +90,7 @@ def copy_of_shop(
         cluster: Cluster = request.getfixturevalue("postgres_cluster")
         cluster.execute(f"CREATE DATABASE fault_{number}")
         url = cluster.url(f"fault_{number}")
-        _copy_into(f"sqlite:///{template}", url)
+        copy_into(f"sqlite:///{template}", url)
         return Lake(str(shop_built.warehouse), url)
 
     return copy
@@ -120,7 +120,7 @@ def _copy_sqlite(source: Path, target: Path) -> None:
         old.backup(new)
 
 
-def _copy_into(source: str, target: str) -> None:
+def copy_into(source: str, target: str) -> None:
     """The same rows in a database of another kind."""
     old, new = Database.open(source), Database.open(target)
     tables = (*OURS.sorted_tables, *ICEBERG.sorted_tables)

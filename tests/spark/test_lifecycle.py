@@ -127,7 +127,7 @@ def test_altering_checks_everything_first_and_a_failure_changes_nothing(engine: 
         (UserError, {"query": "SELECT k, v, rand() AS r FROM items", "refresh_mode": "DIFFERENTIAL"}, "rand"),
     ):
         with pytest.raises(error, match=message):
-            engine.alter_stream_table("t", **changes)  # type: ignore[arg-type]
+            engine.alter_stream_table("t", **changes)
         after = (
             engine.stream_tables(),
             rows(engine, "SELECT * FROM t"),

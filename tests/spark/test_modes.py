@@ -30,6 +30,7 @@ def test_a_query_without_a_rule_is_full_in_auto_and_says_why_each_time(engine: E
     assert engine.history("t")[0].reason == made.mode_reason
     assert (outcome.rows_inserted, outcome.rows_deleted) == (2, 2)
     assert_equals_query(engine, "t")
+    engine.sql("INSERT INTO items VALUES (-1, 'y')")
     with pytest.raises(NotDifferentialError, match="LIMIT"):
         engine.refresh_stream_table("t", mode="DIFFERENTIAL")
 

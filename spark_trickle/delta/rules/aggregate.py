@@ -67,6 +67,9 @@ def partials(groups: Groups, change: Operator) -> Operator:
         return Project(Aggregate(change, keys, tuple(calls)), names)
     if linear:
         telling = [nonzero(N)]
+        if any(kept.how is Keep.SUM and kept.count is None for kept in groups.kept):
+            # A NULL that became 0 changes neither the number of rows nor their sum, and yet the sum is not NULL now.
+            telling.append(nonzero(LOST))
         telling += [
             nonzero(change_column(kept, groups))
             for kept in groups.kept

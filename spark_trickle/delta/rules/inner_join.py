@@ -29,7 +29,7 @@ def differentiate(join: Join, changed: frozenset[str], recur: Recur) -> Operator
         terms.append(Project(term, weighted(join.columns)))
     if not terms:
         return None
-    return terms[0] if len(terms) == 1 else UnionAll(tuple(terms), terms[0].columns)
+    return terms[0] if len(terms) == 1 else UnionAll(tuple(terms), terms[0].columns, aligned=True)
 
 
 def _moves(operator: Operator, changed: frozenset[str]) -> bool:

@@ -17,4 +17,4 @@ def differentiate(operator: UnionAll, changed: frozenset[str], recur: Recur) -> 
     if len(changes) == 1:
         pairs = zip(names, changes[0].columns, strict=True)
         return Project(changes[0], tuple(Item(name, column(its)) for name, its in pairs))
-    return UnionAll(tuple(changes), names)
+    return UnionAll(tuple(changes), names, operator.aligned)

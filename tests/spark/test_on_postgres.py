@@ -1,0 +1,50 @@
+"""The same on PostgreSQL: create, refresh, transaction, conflict, on a real server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import spark_trickle
+from spark_trickle.errors import ConflictError, HasDependentsError
+from spark_trickle.model.refresh import Action
+from tests.spark.engines import assert_equals_query, values
+
+
+def test_stream_tables_transactions_and_conflicts_on_postgresql(
+    spark: SparkSession, postgres_url: str, tmp_path: Path
+) -> None:
+    with spark_trickle.connect(str(tmp_path), catalog=postgres_url, spark=spark.newSession()) as engine:
+        engine.sql("CREATE TABLE t (k INT, v DECIMAL(10,2)); INSERT INTO t VALUES (1, 1.5), (1, 2), (2, NULL)")
+        engine.sql("CREATE TABLE log (k INT)")
+        engine.create_stream_table("sums", "SELECT k, SUM(v) AS s, COUNT(*) AS n FROM t GROUP BY k")
+        engine.create_stream_table("above", "SELECT k FROM sums WHERE s > 3", strict=True)
+        engine.create_stream_table("logged", "SELECT COUNT(*) AS n FROM log", refresh_mode="IMMEDIATE")
+        engine.sql("UPDATE t SET v = 9 WHERE k = 2; INSERT INTO t VALUES (3, 4); DELETE FROM t WHERE v = 2")
+        outcomes = engine.refresh_stream_tables(["sums", "above"])
+        assert {outcome.action for outcome in outcomes} == {Action.DIFFERENTIAL}
+        assert_equals_query(engine, "sums")
+        assert_equals_query(engine, "above")
+
+        with engine.transaction() as tx:
+            tx.sql("INSERT INTO log VALUES (1), (2)")
+            tx.sql("DELETE FROM t WHERE k = 3")
+            assert values(engine, "SELECT n FROM logged") == [(0,)]
+        assert values(engine, "SELECT n FROM logged") == [(2,)]
+        assert engine.spark.table("t").count() == 2
+
+        with pytest.raises(ConflictError), engine.transaction() as tx:
+            tx.sql("INSERT INTO log VALUES (3)")
+            tx.sql("DELETE FROM t")
+            engine.spark.sql("INSERT INTO t VALUES (7, 7)")
+        assert engine.spark.table("log").count() == 2
+        assert values(engine, "SELECT n FROM logged") == [(2,)]
+
+        assert engine.refresh_stream_table("above", upstream=True).action is Action.DIFFERENTIAL
+        assert_equals_query(engine, "above")
+        assert [row.action for row in engine.history("sums", limit=2)] == [Action.DIFFERENTIAL, Action.DIFFERENTIAL]
+        with pytest.raises(HasDependentsError):
+            engine.drop_stream_table("sums")
+        assert engine.drop_stream_table("sums", cascade=True) == ("sums", "above")
