@@ -95,9 +95,9 @@ def assemble(settings: Settings, spark: SparkSession | None, observers: Iterable
     workspaces = Workspaces(sessions, warehouse)
 
     def make_lake() -> SparkLake:
-        from spark_trickle.spark.bench import SparkLake
+        from spark_trickle.spark.bench import Limits, SparkLake
 
-        return SparkLake(workspaces, settings.small_change_rows)
+        return SparkLake(workspaces, Limits(settings.small_change_rows, settings.broadcast_table_rows))
 
     lake, clock = LazyLake(make_lake), SystemClock()
     refresher = Refresher(

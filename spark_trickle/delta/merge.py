@@ -116,6 +116,19 @@ def keyed_merge_statement(node: Node) -> exp.Merge:
     return _merge(source, node.key, whens)
 
 
+def keyed_removal_statement(node: Node) -> exp.Merge:
+    """The MERGE that takes away what a change removes from a `Bag` with a key; what it adds is appended afterwards."""
+    if not node.key:
+        raise InternalError(f"'{node.label}' has no key to merge by")
+    went = exp.LT(this=column(WEIGHT, _D), expression=exp.Literal.number(0))
+    return removal(exp.select(*(column(key, _D) for key in node.key)).from_(step(DELTA, _D)).where(went), node.key)
+
+
+def removal(keys_gone: exp.Query, keys: tuple[str, ...]) -> exp.Merge:
+    """A MERGE that deletes the rows with these keys."""
+    return _merge(keys_gone, keys, [exp.When(matched=True, source=False, then=exp.Var(this="DELETE"))])
+
+
 def groups_of(node: Node) -> Groups:
     if not isinstance(node.upkeep, Groups):
         raise InternalError(f"'{node.label}' is kept row by row, not by groups")

@@ -18,6 +18,7 @@ from spark_trickle.delta.merge import (
     merged_value,
     must_recompute,
     now_empty,
+    removal,
     same_key,
     step,
 )
@@ -143,6 +144,24 @@ def write_statement(node: Node) -> exp.Merge:
         on=same_key(groups.keys, TARGET_ALIAS, DELTA_ALIAS),
         whens=exp.Whens(expressions=whens),
     )
+
+
+def removal_statement(node: Node) -> exp.Merge:
+    """The MERGE that only takes rows away: Spark can broadcast the change and need not move a large table."""
+    groups = groups_of(node)
+    gone = exp.select(*(column(key, _X) for key in groups.keys)).from_(step(TRANSITIONS, _X)).where(column(GONE, _X))
+    return removal(gone, groups.keys)
+
+
+def touched_rows(node: Node) -> exp.Query:
+    """The rows of the table that belong to groups of the delta: what `transitions` needs of a large table."""
+    keys = groups_of(node).keys
+    wanted = exp.select(*(column(key, "_trickle_w") for key in keys)).from_(step(DELTA, "_trickle_w"))
+    query = exp.select(exp.Column(this=exp.Star(), table=exp.to_identifier("_trickle_k", quoted=True)))
+    query = query.from_(step(TARGET, "_trickle_k")).join(
+        wanted.subquery(exp.to_identifier("_trickle_b", quoted=True)), on=same_key(keys, "_trickle_k", "_trickle_b")
+    )
+    return query.hint(exp.Anonymous(this="BROADCAST", expressions=[exp.to_identifier("_trickle_b", quoted=True)]))
 
 
 def new_rows(node: Node) -> exp.Query:

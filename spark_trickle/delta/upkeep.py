@@ -228,4 +228,6 @@ def average(sum_: exp.Expr, count: exp.Expr, kind: str) -> exp.Expr:
 
 
 def _divided(one: exp.Expr, other: exp.Expr) -> exp.Expr:
-    return exp.Div(this=one, expression=other, typed=False, safe=True)
+    # A merged count is itself a sum of two: without parentheses only its first part would divide.
+    parts = (exp.paren(part) if isinstance(part, exp.Binary) else part for part in (one, other))
+    return exp.Div(this=next(parts), expression=next(parts), typed=False, safe=True)

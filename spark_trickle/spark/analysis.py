@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from spark_trickle.delta.nodes import plan as make_plan
-from spark_trickle.delta.plan import PUBLIC, Column, MaintenancePlan, Version, resolve
+from spark_trickle.delta.plan import PUBLIC, Column, MaintenancePlan, Version, leaf, resolve
 from spark_trickle.delta.show import show as show_plan
 from spark_trickle.errors import NotFoundError, SqlError, UnsupportedSqlError, UserError
 from spark_trickle.model.stream_table import Source
@@ -86,8 +86,9 @@ def analyze(workspace: Workspace, query: str, stream_tables: Iterable[TableName]
         tree = show_tree(operator)
         if where is None:
             plan = make_plan(operator, lambda found: _describe(workspace, found))
+            _check_types(workspace, plan, columns)
     except UnsupportedSqlError as err:
-        reason, suggestion = str(err), err.hint
+        plan, reason, suggestion = None, str(err), err.hint
     except SqlError as err:
         # Spark has accepted it, so it is not the user's mistake: our parser does not know the construct.
         reason = f"the incremental planner does not understand this query: {err}"
@@ -133,7 +134,7 @@ def _sources(tables: list[TableName], views: list[TableName], known: set[TableNa
     return tuple(listed)
 
 
-def _describe(workspace: Workspace, query: exp.Query) -> tuple[Column, ...]:
+def _describe(workspace: Workspace, query: exp.Expr) -> tuple[Column, ...]:
     """Spark's own idea of the types of a query over sources."""
 
     def relation(_version: Version, source: str) -> exp.Expr:
@@ -142,6 +143,25 @@ def _describe(workspace: Workspace, query: exp.Query) -> tuple[Column, ...]:
     with sql_errors("the maintenance plan"):
         fields = workspace.session.sql(resolve(query, relation).sql(dialect="spark")).schema.fields
     return tuple(Column(field.name, field.dataType.simpleString(), field.nullable) for field in fields)
+
+
+def _check_types(workspace: Workspace, plan: MaintenancePlan, wanted: tuple[tuple[str, str], ...]) -> None:
+    """The plan must give exactly Spark's types, down to the names of struct fields; else it is not used."""
+    nodes = {node.label: node.query for node in plan.nodes}
+
+    def inlined(version: Version, source: str) -> exp.Expr:
+        if source in nodes:
+            return exp.Subquery(this=resolve(nodes[source], inlined))
+        return leaf(version, source)
+
+    found = _describe(workspace, resolve(plan.public.query, inlined))
+    for (name, kind), column in zip(wanted, found, strict=True):
+        if column.type != kind:
+            raise UnsupportedSqlError(
+                f"column '{name}'",
+                f"it would have the type {column.type} instead of {kind}",
+                hint="Use refresh_mode FULL",
+            )
 
 
 def _check_columns(names: list[str]) -> None:

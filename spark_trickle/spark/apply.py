@@ -67,9 +67,7 @@ class NodeApplier:
         if found.count == 0:
             return NOTHING
         if self._node.key is not None:
-            removed, added = self._signs(found)
-            self._run(merge.keyed_merge_statement(self._node), {DELTA: found.name, TARGET: self._target})
-            return Written(added, removed, 1)
+            return self._keyed(found)
         return self._bag(found)
 
     def _one_row(self) -> Written:
@@ -99,11 +97,42 @@ class NodeApplier:
                 count = frame.count()
         return _Computed(self._leaves.name_view(f"{what}_{self._node.label}", frame), schema, rows, count)
 
+    def _keyed(self, found: _Computed) -> Written:
+        removed, added = self._signs(found)
+        steps: dict[str, exp.Expr] = {DELTA: found.name, TARGET: self._target}
+        if not self._large():
+            self._run(merge.keyed_merge_statement(self._node), steps)
+            return Written(added, removed, 1)
+        if removed:
+            self._run(merge.keyed_removal_statement(self._node), steps)
+        return Written(0, removed, int(removed > 0)) + self._append_added(found, added)
+
+    def _append_added(self, found: _Computed, added: int) -> Written:
+        """Append the rows of a delta that come, each as often as its weight says."""
+        if not added:
+            return NOTHING
+        listed = ", ".join(quote(name) for name in self._node.columns)
+        copies = (
+            f"SELECT {listed} FROM {quote(found.view)} "
+            f"LATERAL VIEW EXPLODE(SEQUENCE(1, CAST({WEIGHT} AS INT))) AS _trickle_copy WHERE {WEIGHT} > 0"
+        )
+        self._writer.append(self._table, self._session.sql(copies))
+        return Written(added, 0, 1)
+
+    def _large(self) -> bool:
+        """Whether the table is too large for a join that cannot broadcast the change, as a MERGE with inserts is."""
+        return self._writer.rows(self._table) > self._leaves.large_rows
+
     def _groups(self, query: exp.Query) -> Written:
         upkeep = self._node.upkeep
         assert isinstance(upkeep, Groups)
         # The delta goes into the query as it is: partial aggregates, old rows and new rows in one job.
         steps = {TARGET: self._target, DELTA: exp.Subquery(this=self._leaves.resolved(query))}
+        large = bool(upkeep.keys) and self._large()
+        if large:
+            partials = self._compute(self._leaves.sql(query), "delta", fetched=self._small)
+            steps[DELTA] = partials.name
+            steps[TARGET] = exp.Subquery(this=self._leaves.resolved(transitions.touched_rows(self._node), steps))
         found = self._compute(
             self._leaves.sql(transitions.transitions(self._node), steps), "transitions", fetched=self._small
         )
@@ -117,12 +146,21 @@ class NodeApplier:
         if self._node.label != PUBLIC:
             changes = self._session.sql(self._leaves.sql(transitions.change(self._node), steps))
             self._leaves.set_changes(self._node.label, changes, gone + came)
-        if upkeep.keys:
+        return self._write_groups({**steps, TARGET: self._target}, gone, came, large=large)
+
+    def _write_groups(self, steps: dict[str, exp.Expr], gone: int, came: int, *, large: bool) -> Written:
+        rows = self._session.sql(self._leaves.sql(transitions.new_rows(self._node), steps))
+        if self._node.key == ():
+            self._writer.replace_rows(self._table, rows)
+            return Written(came, gone, 1)
+        if not large:
             self._run(transitions.write_statement(self._node), steps)
-        else:
-            frame = self._session.sql(self._leaves.sql(transitions.new_rows(self._node), steps))
-            self._writer.replace_rows(self._table, frame)
-        return Written(came, gone, 1)
+            return Written(came, gone, 1)
+        if gone:
+            self._run(transitions.removal_statement(self._node), steps)
+        if came:
+            self._writer.append(self._table, rows)
+        return Written(came, gone, int(gone > 0) + int(came > 0))
 
     def _recompute(self, steps: dict[str, exp.Expr]) -> _Computed:
         """Compute flagged groups from their rows, and put them in the place of what could not be merged."""
@@ -143,26 +181,23 @@ class NodeApplier:
             return [int(n) for n in self._session.sql(f"SELECT {sums} FROM {quote(found.view)}").collect()[0]]
 
     def _bag(self, found: _Computed) -> Written:
-        target = self._session.table(self._table.sql).schema
         removed, added = self._signs(found)
-        listed = ", ".join(quote(c.name) for c in target.fields)
         if removed == 0:
-            copies = (
-                f"SELECT {listed} FROM {quote(found.view)} "
-                f"LATERAL VIEW EXPLODE(SEQUENCE(1, CAST({WEIGHT} AS INT))) AS _trickle_copy"
-            )
-            self._writer.append(self._table, self._session.sql(copies))
-            return Written(added, 0, 1)
+            return self._append_added(found, added)
+        target = self._session.table(self._table.sql).schema
+        together = added > 0 and not self._large()
         statement = delete_by_address(
-            self._table, target, quote(found.view), self._prune(found, target), inserts=added > 0
+            self._table, target, quote(found.view), self._prune(found, target), inserts=together
         )
-        written = self._writer.statement(self._table, statement)
-        if written.deleted != removed:
+        deleted = self._writer.statement(self._table, statement).deleted
+        if deleted != removed:
             raise InternalError(
-                f"'{self._table}' should have lost {removed} rows and lost {written.deleted}; nothing was published",
+                f"'{self._table}' should have lost {removed} rows and lost {deleted}; nothing was published",
                 hint=f"refresh_stream_table('{self._table}', mode='FULL') rebuilds it; please report this",
             )
-        return written
+        if together:
+            return Written(added, removed, 1)
+        return Written(0, removed, 1) + self._append_added(found, added)
 
     def _signs(self, found: _Computed) -> tuple[int, int]:
         """How many rows the delta removes and adds."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from spark_trickle.delta.plan import PUBLIC, MaintenancePlan
@@ -31,6 +32,14 @@ if TYPE_CHECKING:
 PlanKey = tuple[str, tuple[tuple[str, int], ...]]
 
 
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Sizes that decide how a change is carried out; see the settings of the same names."""
+
+    small_change_rows: int
+    broadcast_table_rows: int
+
+
 class Plans:
     """Plans already made in this process. A plan follows from the query and the shapes of its sources."""
 
@@ -48,10 +57,10 @@ class Plans:
 class Bench:
     """One workspace at work."""
 
-    def __init__(self, workspace: Workspace, plans: Plans, small_rows: int, jobs: Callable[[], int]) -> None:
+    def __init__(self, workspace: Workspace, plans: Plans, limits: Limits, jobs: Callable[[], int]) -> None:
         self.workspace = workspace
         self._plans = plans
-        self._small_rows = small_rows
+        self._limits = limits
         self.jobs = jobs
         self._feed = ChangeFeed(workspace.session)
         self._pins: dict[Pointer, Pin] = {}
@@ -126,7 +135,7 @@ class Bench:
         writer = Writer(self.workspace.session, summary)
         changed = {str(name) for name in windows}
         written, commits = NOTHING, 0
-        small = sum(window.rows for window in windows.values()) <= self._small_rows
+        small = sum(window.rows for window in windows.values()) <= self._limits.small_change_rows
         try:
             with planned_for(self.workspace.session, small=small):
                 for node in plan.nodes:
@@ -185,7 +194,8 @@ class Bench:
             tables={**tables, **internal},
             before=before,
             columns={name: columns_read(plan, name) for name in (*plan.sources, *internal)},
-            small_rows=self._small_rows,
+            small_rows=self._limits.small_change_rows,
+            large_rows=self._limits.broadcast_table_rows,
             windows={str(name): window for name, window in windows.items()},  # type: ignore[misc]
         )
 
@@ -217,10 +227,10 @@ def planned_for(session: SparkSession, *, small: bool) -> Iterator[None]:
 class SparkLake:
     """The Lake port: lends benches."""
 
-    def __init__(self, workspaces: Workspaces, small_rows: int) -> None:
+    def __init__(self, workspaces: Workspaces, limits: Limits) -> None:
         self._workspaces = workspaces
         self._plans = Plans()
-        self._small_rows = small_rows
+        self._limits = limits
 
     @contextmanager
     def workbench(self, cut: Cut, tables: Iterable[TableName] | None = None) -> Iterator[Bench]:
@@ -232,7 +242,7 @@ class SparkLake:
     def at(self, workspace: Workspace) -> Iterator[Bench]:
         """A bench in a workspace that somebody else owns: a user's transaction."""
         with counting_jobs(workspace.session) as jobs:
-            bench = Bench(workspace, self._plans, self._small_rows, jobs)
+            bench = Bench(workspace, self._plans, self._limits, jobs)
             try:
                 yield bench
             finally:

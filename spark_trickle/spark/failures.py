@@ -5,12 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import AnalysisException, PySparkException
 
-from spark_trickle.errors import ComputeError, SqlError, StreamTableError, UnavailableError
+from spark_trickle.errors import CommitUnknownError, ComputeError, SqlError, StreamTableError, UnavailableError
 
+_COMMIT_UNKNOWN = "org.apache.iceberg.exceptions.CommitStateUnknownException"
+_DATABASE = ("SQLException", "SQLiteException")
+"""How the names of JDBC's exceptions end; inside Iceberg's catalog nothing else speaks to a database."""
+_MOST_CAUSES = 20
 _PLACE = re.compile(r"line (\d+),? pos(?:ition)? (\d+)", re.IGNORECASE)
 
 
@@ -26,7 +31,7 @@ def spark_errors(doing: str) -> Iterator[None]:
     except Py4JNetworkError as err:
         raise UnavailableError(f"Spark went away while {doing}: {err}", hint="Connect again") from err
     except Py4JJavaError as err:
-        raise ComputeError(f"Spark failed while {doing}: {_first_lines(str(err.java_exception))}") from err
+        raise _of_java(err.java_exception, doing) from err
     except Py4JError as err:
         raise UnavailableError(f"Spark went away while {doing}: {err}", hint="Connect again") from err
 
@@ -43,6 +48,24 @@ def sql_errors(what: str) -> Iterator[None]:
         raise SqlError(f"{what} is not valid: {message}", line=line, column=column) from err
     except PySparkException as err:
         raise SqlError(f"{what} is not valid: {_first_lines(str(err))}") from err
+
+
+def _of_java(thrown: Any, doing: str) -> StreamTableError:
+    """Our error for an exception that PySpark does not know: mostly Iceberg's."""
+    text, chain = _first_lines(str(thrown)), [thrown]
+    while len(chain) < _MOST_CAUSES and (cause := chain[-1].getCause()) is not None:
+        chain.append(cause)
+    kinds = [str(each.getClass().getName()) for each in chain]
+    if _COMMIT_UNKNOWN in kinds:
+        return CommitUnknownError(
+            f"it is not known whether a write landed while {doing}: {text}", hint="Look before doing it again"
+        )
+    reasons = [each.getMessage() for each, kind in zip(chain, kinds, strict=True) if kind.endswith(_DATABASE)]
+    if reasons:
+        # The innermost one is the driver's own.
+        reason = _first_lines(str(reasons[-1]))
+        return UnavailableError(f"the catalog cannot be reached while {doing}: {reason}", hint="Try again")
+    return ComputeError(f"Spark failed while {doing}: {text}")
 
 
 def _first_lines(text: str) -> str:

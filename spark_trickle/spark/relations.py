@@ -41,6 +41,9 @@ class Leaves:
     columns: Mapping[str, tuple[str, ...]]
     """Leaf name -> columns that the plan reads of it."""
     small_rows: int
+    """Changes up to so many rows are brought to the driver."""
+    large_rows: int
+    """Tables of ours with more rows are never moved: the change is broadcast to where their rows are."""
     windows: dict[str, Window] = field(default_factory=dict)
     _fetched: dict[str, pa.Table] = field(default_factory=dict)
     _made: dict[tuple[Version, str], str] = field(default_factory=dict)

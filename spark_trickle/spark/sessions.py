@@ -45,6 +45,8 @@ class LakeAddress:
             f"{prefix}.uri": self.jdbc_url,
             f"{prefix}.jdbc.schema-version": "V1",
             f"{prefix}.warehouse": self.warehouse,
+            # Connections that PostgreSQL ended while they were idle are replaced: what it answers with these never ran.
+            f"{prefix}.retryable_status_codes": "57P01,57P02,57P03",
             # A cached table would be an old version of it.
             f"{prefix}.cache-enabled": "false",
             f"{prefix}.default-namespace": DEFAULT_NAMESPACE,

@@ -59,7 +59,7 @@ class Writer:
 
     def whole(self, table: TableName, frame: DataFrame, *, exists: bool) -> Written:
         """Make the table hold exactly the frame. With other columns it is replaced; its readers see either, whole."""
-        deleted = self._rows(table) if exists else 0
+        deleted = self.rows(table) if exists else 0
         with self._marked(f"writing '{table}'"):
             writer = frame.writeTo(table.sql)
             if exists and _same_columns(self._session.table(table.sql).schema, frame.schema):
@@ -70,7 +70,7 @@ class Writer:
                     writer = writer.tableProperty(key, value)
                 writer = writer.using("iceberg")
                 writer.createOrReplace() if exists else writer.create()
-        return Written(self._rows(table), deleted, 1)
+        return Written(self.rows(table), deleted, 1)
 
     def append(self, table: TableName, frame: DataFrame) -> None:
         with self._marked(f"appending to '{table}'"):
@@ -98,7 +98,8 @@ class Writer:
             for key in self._summary:
                 self._session.conf.unset(_SUMMARY + key)
 
-    def _rows(self, table: TableName) -> int:
+    def rows(self, table: TableName) -> int:
+        """How many rows the table has."""
         java = load(self._session, table)
         current = java.currentSnapshot()
         return 0 if current is None else total_records(java, int(current.snapshotId())) or 0

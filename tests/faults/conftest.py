@@ -74,9 +74,7 @@ def shop_built(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 @pytest.fixture(scope="session")
-def copy_of_shop(
-    shop_built: Shop, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
-) -> Copy:
+def copy_of_shop(shop_built: Shop, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Copy:
     """`copy("sqlite", traded=True)`: a lake of its own, with or without changes that wait for a refresh."""
     folder = tmp_path_factory.mktemp("copies")
 

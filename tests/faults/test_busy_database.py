@@ -133,12 +133,15 @@ def test_a_lock_that_is_shorter_than_the_timeout_is_waited_for(
     assert shop.read(engine) == shop.TRADED.contents()
 
 
-def test_a_statement_that_cannot_commit_because_the_catalog_is_locked_fails_with_one_of_our_errors(
-    copy_of_shop: Copy, open_lake: Open
+@pytest.mark.parametrize("followed", [True, False], ids=["with IMMEDIATE tables", "by Iceberg alone"])
+def test_a_statement_that_cannot_commit_because_the_catalog_is_locked_fails_and_writes_nothing(
+    copy_of_shop: Copy, open_lake: Open, followed: bool
 ) -> None:
     lake = copy_of_shop("sqlite", traded=False)
     engine = open_lake(lake, busy_timeout_seconds=IMPATIENT_SECONDS)
-    with write_lock(lake), pytest.raises(UnavailableError):
+    if not followed:
+        engine.alter_stream_table(shop.BALANCE, refresh_mode="DIFFERENTIAL")
+    with write_lock(lake), pytest.raises(UnavailableError, match="busy|locked"):
         engine.sql("INSERT INTO orders VALUES (50, 1, 'north', 1)")
     assert engine.spark.table("orders").count() == len(shop.OPENING.orders)
 

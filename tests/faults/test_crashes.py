@@ -64,9 +64,7 @@ Victims = dict[tuple[str, str, str], Victim]
 
 
 @pytest.fixture(scope="module")
-def killed(
-    spark: SparkSession, copy_of_shop: Copy, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Victims]:
+def killed(spark: SparkSession, copy_of_shop: Copy, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Victims]:
     """Every lake after the crash."""
     cases = [("refresh", *case) for case in REFRESHES] + [("payment", *case) for case in PAYMENTS]
     with ExitStack() as stack:

@@ -119,5 +119,3 @@ def test_a_server_that_was_away_between_and_during_refreshes_leaves_everything_r
 
         engine.sql("INSERT INTO orders VALUES (60, 1, 'north', 1)")
         assert engine.spark.table("orders").count() == len(shop.TRADED.orders) + 1
-
-

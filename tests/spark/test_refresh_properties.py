@@ -124,7 +124,7 @@ def test_values_of_every_type_pass_exactly(engine: Engine) -> None:
     queries = {
         "kept": f"SELECT {everything} FROM t WHERE k < 3",
         "joined": "SELECT t.*, keys.note FROM t JOIN keys ON t.k = keys.k",
-        "parts": "SELECT k, st.x AS x, arr[0] AS first, mp['a'] AS a, CAST(day AS STRING) AS d FROM t",
+        "parts": "SELECT k, st.x AS x, GET(arr, 0) AS first, mp['a'] AS a, CAST(day AS STRING) AS d FROM t",
     }
     for name, query in queries.items():
         engine.create_stream_table(name, query, strict=True)
