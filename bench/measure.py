@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -66,6 +67,7 @@ def median_refresh(
 
 
 def against_full(what: str, differential: float, outcomes: list[RefreshOutcome], full: float, at_least: float) -> Line:
+    print(f"{what}: {differential:,.0f} ms against {full:,.0f} ms", file=sys.stderr, flush=True)  # noqa: T201
     return Line(
         what,
         differential,

@@ -78,7 +78,7 @@ class Settings(BaseSettings):
     """Changes up to this many rows are collected to the driver, to be broadcast and used for pruning."""
     broadcast_table_rows: int = Field(default=500_000, ge=0)
     """Tables of ours up to this many rows are merged in one commit, by a join that may move the whole table. Larger
-    ones stay where they are: the change is broadcast to them; removals and additions are two commits, published as one."""
+    ones stay where they are, and the change is broadcast to them; that takes two commits, published as one."""
     tick_watermark_enabled: bool = True
     """All refreshes of a tick read the same cut."""
     allow_circular: bool = False

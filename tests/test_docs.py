@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import runpy
 from pathlib import Path
 
 import pytest
@@ -29,3 +30,9 @@ def test_examples_in_docstrings_say_what_happens(name: str) -> None:
     result = doctest.testmod(importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)
     assert result.attempted > 0
     assert result.failed == 0
+
+
+def test_the_page_of_settings_is_what_the_settings_say() -> None:
+    root = Path(__file__).parents[1]
+    made = runpy.run_path(str(root / "scripts" / "document_settings.py"))["text"]()
+    assert (root / "docs" / "settings.md").read_text(encoding="utf-8") == made, "run scripts/document_settings.py"

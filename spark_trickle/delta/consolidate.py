@@ -7,15 +7,15 @@ from __future__ import annotations
 from sqlglot import exp
 
 from spark_trickle.delta.plan import WEIGHT, Column
-from spark_trickle.delta.types import is_floating
+from spark_trickle.delta.types import is_floating, is_map
 from spark_trickle.sql.operators import Aggregate, Filter, Item, Operator, Project, column
 
 
 def consolidated(change: Operator, floating: tuple[Column, ...] = ()) -> Operator:
     """The change with one row per different row.
 
-    Grouping takes 0.0 and -0.0 for the same and would put out one of them for both; rows with such columns are told
-    apart by text.
+    Grouping takes 0.0 and -0.0 for the same and would put out one of them for both, and Spark fails to group maps that
+    hold NULLs; rows with such columns are told apart by text.
     """
     special = {found.name: found.type for found in floating}
     names = [name for name in change.columns if name != WEIGHT]
@@ -27,8 +27,9 @@ def consolidated(change: Operator, floating: tuple[Column, ...] = ()) -> Operato
             continue
         keys.append(Item(f"_trickle_text_{place}", exp.cast(column(name), "text")))
         if not is_floating(special[name]):
-            # The text of a struct or an array is not unique: equal text and equal value are.
-            keys.append(Item(f"_trickle_key_{place}", column(name)))
+            # The text of a struct, an array or a map is not unique: equal text and equal value are.
+            value = exp.func("MAP_ENTRIES", column(name)) if is_map(special[name]) else column(name)
+            keys.append(Item(f"_trickle_key_{place}", value))
         values.append(Item(name, exp.AnyValue(this=column(name))))
     weight = Item(WEIGHT, exp.Sum(this=column(WEIGHT)))
     grouped: Operator = Filter(Aggregate(change, tuple(keys), (*values, weight)), (nonzero(WEIGHT),))

@@ -21,7 +21,7 @@ from spark_trickle.delta.plan import (
 )
 from spark_trickle.delta.rules.aggregate import arguments
 from spark_trickle.delta.rules.distinct import counted
-from spark_trickle.delta.types import cast, contains_floating
+from spark_trickle.delta.types import cast, hard_to_group
 from spark_trickle.delta.upkeep import Upkeep, self_kept
 from spark_trickle.sql.functions import ALGEBRAIC, function_name
 from spark_trickle.sql.operators import (
@@ -129,7 +129,7 @@ class _Planner:
         floating = tuple(
             found
             for found in (self.columns(aggregate.input) if read else ())
-            if found.name in read and contains_floating(found.type)
+            if found.name in read and hard_to_group(found.type)
         )
         upkeep = Groups(aggregate, keys, kept.kept, kept.rows, floating)
         query = render(Project(aggregate, tuple(Item(name, column(name)) for name in columns)))
@@ -158,7 +158,7 @@ class _Planner:
 
     def public_bag(self, tree: Operator) -> None:
         tree = simplified(tree)
-        floating = tuple(found for found in self.columns(tree) if contains_floating(found.type))
+        floating = tuple(found for found in self.columns(tree) if hard_to_group(found.type))
         key = _key(tree, {node.label: node for node in self.nodes})
         self.nodes.append(Node(PUBLIC, tree.columns, key, render(tree), _inputs(tree), Bag(tree, floating)))
 

@@ -22,13 +22,18 @@ def is_floating(kind: str) -> bool:
     return kind.lower() in ("float", "double", "real")
 
 
-def contains_floating(kind: str) -> bool:
-    """Is there a floating-point number in values of the type?
+def hard_to_group(kind: str) -> bool:
+    """Does grouping fail to tell values of the type apart? It takes 0.0 and -0.0 for one, and fails on maps.
 
-    >>> contains_floating("array<struct<x:double>>"), contains_floating("decimal(10,2)")
-    (True, False)
+    >>> hard_to_group("array<struct<x:double>>"), hard_to_group("map<string,int>"), hard_to_group("decimal(10,2)")
+    (True, True, False)
     """
-    return _FLOATING.search(kind.lower()) is not None
+    return _FLOATING.search(kind.lower()) is not None or is_map(kind)
+
+
+def is_map(kind: str) -> bool:
+    """Is it a map, and not one that holds others?"""
+    return kind.lower().startswith("map<") and kind.lower().count("map<") == 1
 
 
 def decimal(kind: str) -> tuple[int, int] | None:

@@ -241,7 +241,8 @@ class SparkLake:
     @contextmanager
     def at(self, workspace: Workspace) -> Iterator[Bench]:
         """A bench in a workspace that somebody else owns: a user's transaction."""
-        with counting_jobs(workspace.session) as jobs:
+        # Tidying up, here and below, speaks to Spark too, which may be what has gone.
+        with spark_errors("working on stream tables"), counting_jobs(workspace.session) as jobs:
             bench = Bench(workspace, self._plans, self._limits, jobs)
             try:
                 yield bench

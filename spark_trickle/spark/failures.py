@@ -32,7 +32,7 @@ def spark_errors(doing: str) -> Iterator[None]:
         raise UnavailableError(f"Spark went away while {doing}: {err}", hint="Connect again") from err
     except Py4JJavaError as err:
         raise _of_java(err.java_exception, doing) from err
-    except Py4JError as err:
+    except (Py4JError, ConnectionError) as err:
         raise UnavailableError(f"Spark went away while {doing}: {err}", hint="Connect again") from err
 
 

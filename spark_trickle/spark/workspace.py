@@ -139,10 +139,13 @@ class Workspaces:
         try:
             workspace.pin(pointers, namespaces)
             yield workspace
-        finally:
-            workspace.clear_views()
-            with self._lock:
-                self._idle.append(workspace)
+        except BaseException:
+            # What failed may be Spark itself, and tidying up would hide the error behind another: it is not used again.
+            workspace.close()
+            raise
+        workspace.clear_views()
+        with self._lock:
+            self._idle.append(workspace)
 
     def make(self) -> Workspace:
         """A new workspace that the caller owns and closes: for a user's transaction or consistent read."""

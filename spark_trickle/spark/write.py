@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
+from spark_trickle.delta.types import hard_to_group, is_map
 from spark_trickle.names import TableName, quote
 from spark_trickle.spark.failures import spark_errors
 from spark_trickle.storage.iceberg import counts, load, total_records
@@ -158,9 +159,12 @@ def delete_by_address(table: TableName, columns: t.StructType, delta_view: str, 
 def _equal(column: t.StructField) -> str:
     name = quote(column.name)
     equal = f"trickle_t.{name} <=> trickle_d.{name}"
-    if isinstance(column.dataType, (t.FloatType, t.DoubleType)):
-        # 0.0 and -0.0 compare equal but are two values.
-        return f"{equal} AND CAST(trickle_t.{name} AS STRING) <=> CAST(trickle_d.{name} AS STRING)"
-    if "map<" in column.dataType.simpleString() or column.dataType.simpleString() == "variant":
-        return f"CAST(trickle_t.{name} AS STRING) <=> CAST(trickle_d.{name} AS STRING)"
-    return equal
+    same_text = f"CAST(trickle_t.{name} AS STRING) <=> CAST(trickle_d.{name} AS STRING)"
+    kind = column.dataType.simpleString()
+    if kind == "variant" or "map<" in kind:
+        if not is_map(kind):
+            return same_text
+        # Maps cannot be compared; and 'null' and NULL in them have the same text.
+        return f"{same_text} AND MAP_ENTRIES(trickle_t.{name}) <=> MAP_ENTRIES(trickle_d.{name})"
+    # 0.0 and -0.0 compare equal but are two values.
+    return f"{equal} AND {same_text}" if hard_to_group(kind) else equal

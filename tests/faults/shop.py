@@ -1,8 +1,8 @@
 """The lake that faults happen to: a shop, with its right answers computed in plain Python.
 
-Three stream tables that are published together: an aggregate with internal state, a join that is a bag, and an aggregate
-over that join. The same money is counted in all three, so a mixture of versions shows. And one IMMEDIATE stream table over
-two tables that users change in transactions.
+Three stream tables that are published together: an aggregate with internal state, a join that is a bag, and an
+aggregate over that join. The same money is counted in all three, so a mixture of versions shows. And one IMMEDIATE
+stream table over two tables that users change in transactions.
 """
 
 from __future__ import annotations

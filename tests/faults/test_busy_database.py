@@ -141,7 +141,7 @@ def test_a_statement_that_cannot_commit_because_the_catalog_is_locked_fails_and_
     engine = open_lake(lake, busy_timeout_seconds=IMPATIENT_SECONDS)
     if not followed:
         engine.alter_stream_table(shop.BALANCE, refresh_mode="DIFFERENTIAL")
-    with write_lock(lake), pytest.raises(UnavailableError, match="busy|locked"):
+    with write_lock(lake), pytest.raises(UnavailableError, match=r"busy|locked"):
         engine.sql("INSERT INTO orders VALUES (50, 1, 'north', 1)")
     assert engine.spark.table("orders").count() == len(shop.OPENING.orders)
 
@@ -195,4 +195,4 @@ def test_a_connection_that_breaks_at_the_commit_is_not_taken_for_success_or_fail
     assert shop.wrong(engine, shop.GROUP) == []
     engine.refresh_stream_tables(shop.GROUP)
     assert shop.read(engine) == shop.TRADED.contents()
-    assert {name: shop.epochs(engine.history(name)) for name in shop.GROUP} == dict.fromkeys(shop.GROUP, [1, 2])
+    assert {name: shop.epochs(engine.history(name)) for name in shop.GROUP} == {name: [1, 2] for name in shop.GROUP}

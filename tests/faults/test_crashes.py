@@ -1,7 +1,7 @@
-"""A process is killed at every step of a refresh and of a user's transaction: what it published is there whole or not at all.
+"""A process is killed at every step of a refresh and of a user's transaction: all of it is there, or nothing.
 
-All of them are held at their steps in one worker, which then kills itself; see `worker.py`. Meanwhile this process reads
-all the lakes, over and over.
+All of them are held at their steps in one worker, which then kills itself; see `worker.py`. Meanwhile this process
+reads all the lakes, over and over.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def test_after_a_refresh_was_killed_the_next_one_is_differential_and_counts_noth
     assert shop.wrong(engine, shop.GROUP) == []
 
     rows = {name: engine.history(name) for name in shop.GROUP}
-    assert {name: shop.epochs(history) for name, history in rows.items()} == dict.fromkeys(shop.GROUP, [1, 2])
+    assert {name: shop.epochs(history) for name, history in rows.items()} == {name: [1, 2] for name in shop.GROUP}
     assert {row.status for history in rows.values() for row in history} == {Outcome.COMPLETED}
     assert [len({history[back].cut for history in rows.values()}) for back in range(1 + landed)] == [1] * (1 + landed)
     assert {len(history) for history in rows.values()} == {3 if landed else 2}

@@ -49,9 +49,9 @@ class Server:
     def start(self) -> None:
         owner = self._data.stat()
         # PostgreSQL refuses to run as root.
-        account = {"user": owner.st_uid, "group": owner.st_gid} if os.geteuid() == 0 else {}
+        user, group = (owner.st_uid, owner.st_gid) if os.geteuid() == 0 else (None, None)
         with (self.cluster.folder / "log again").open("wb") as log:
-            self._restarted = subprocess.Popen(self._command, stdout=log, stderr=log, cwd="/", **account)
+            self._restarted = subprocess.Popen(self._command, stdout=log, stderr=log, cwd="/", user=user, group=group)
         deadline = time.monotonic() + PATIENCE_SECONDS
         while True:
             try:
