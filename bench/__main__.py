@@ -29,8 +29,8 @@ def main() -> int:
     try:
         with trickle.connect(str(folder), spark_driver_memory="6g") as engine:
             if "groups" in wanted:
-                small = groups.run(engine, options.small_rows, options.groups, options.repeat)
-                large = groups.run(engine, options.rows, options.groups, options.repeat)
+                small = groups.run(engine, options.small_rows, options.groups, options.repeat, targets=False)
+                large = groups.run(engine, options.rows, options.groups, options.repeat, targets=True)
                 lines += small + large + groups.growth(small, large)
             if "joins" in wanted:
                 lines += joins.run(engine, options.join_rows, options.repeat)

@@ -66,14 +66,16 @@ def median_refresh(
     return statistics.median(times), outcomes
 
 
-def against_full(what: str, differential: float, outcomes: list[RefreshOutcome], full: float, at_least: float) -> Line:
+def against_full(
+    what: str, differential: float, outcomes: list[RefreshOutcome], full: float, at_least: float | None
+) -> Line:
     print(f"{what}: {differential:,.0f} ms against {full:,.0f} ms", file=sys.stderr, flush=True)  # noqa: T201
     return Line(
         what,
         differential,
         full,
-        f"≥ {at_least:g}×",
-        full / differential >= at_least,
+        "" if at_least is None else f"≥ {at_least:g}×",
+        at_least is None or full / differential >= at_least,
         max(outcome.jobs for outcome in outcomes),
         max(outcome.commits for outcome in outcomes),
     )
@@ -89,7 +91,7 @@ def show(lines: list[Line]) -> str:
             f"{line.full_ms:,.0f} ms" if line.full_ms is not None else "",
             line.ratio,
             line.target,
-            "met" if line.met else "NOT MET",
+            ("met" if line.met else "NOT MET") if line.target else "",
             "" if line.jobs is None else str(line.jobs),
             "" if line.commits is None else str(line.commits),
         )
