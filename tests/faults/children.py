@@ -57,10 +57,6 @@ class Worker:
         line, _, self._buffer = self._buffer.partition(b"\n")
         return json.loads(line)
 
-    def has_answered(self) -> bool:
-        """Whether there is an answer to read, or nobody left to give one."""
-        return b"\n" in self._buffer or bool(select.select([self.process.stdout], [], [], 0)[0])
-
     def words(self) -> str:
         return self._log.read_text(errors="replace")[-4000:]
 
