@@ -58,7 +58,9 @@ class Refresher:
 
     def members(self, bench: Workbench, unit: Iterable[StreamTable], request: Request) -> list[MemberResult]:
         """Refresh each in turn inside one workbench: later ones read earlier ones as staged there."""
-        results = [refresh_member(bench, table, request, self.notify) for table in unit]
+        tables = list(unit)
+        bench.expect(tables)
+        results = [refresh_member(bench, table, request, self.notify) for table in tables]
         if any(request.stream_tables.get(r.table.name, r.table).sources != r.table.sources for r in results):
             # A view was redefined under a query: it may lead back to where it came from.
             now = {**request.stream_tables, **{r.table.name: r.table for r in results}}

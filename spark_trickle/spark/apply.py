@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
+from pyspark.sql import functions as f
 from sqlglot import exp
 
 from spark_trickle.delta import merge, transitions
@@ -25,7 +26,11 @@ from spark_trickle.spark.write import NOTHING, Writer, Written, delete_by_addres
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyspark.sql import DataFrame
     from pyspark.sql import types as t
+
+
+_SIDE = "_trickle_side"
 
 
 @dataclass(slots=True)
@@ -53,6 +58,11 @@ class NodeApplier:
         self._table = table
         self._target: exp.Expr = sql_name(table.sql)
         self._small = False
+        self._change: DataFrame | None = None
+
+    def public_change(self) -> DataFrame | None:
+        """What the last `apply` changed, rows with weights, if it is at hand without computing anything again."""
+        return self._change
 
     def apply(self, changed: frozenset[str]) -> Written:
         query = delta(self._node, changed)
@@ -66,6 +76,8 @@ class NodeApplier:
         found = self._compute(self._leaves.sql(query), "delta", fetched=self._small and not query.find(exp.Join))
         if found.count == 0:
             return NOTHING
+        if found.rows is not None:
+            self._change = self._session.table(quote(found.view))
         if self._node.key is not None:
             return self._keyed(found)
         return self._bag(found)
@@ -74,7 +86,11 @@ class NodeApplier:
         """A table of at most one row, over tables of one row: computing it again is the cheapest delta."""
         with spark_errors(f"computing '{self._table}'"):
             frame = self._session.sql(self._leaves.sql(self._node.query))
-            now, before = fetch(frame), fetch(self._session.table(self._table.sql))
+            both = frame.withColumn(_SIDE, f.lit(True)).unionAll(
+                self._session.table(self._table.sql).withColumn(_SIDE, f.lit(False))
+            )
+            rows = fetch(both)
+        now, before = (rows.filter(side).drop_columns(_SIDE) for side in (pc.field(_SIDE), pc.invert(pc.field(_SIDE))))
         if now.to_pylist() == before.to_pylist():
             return NOTHING
         self._writer.replace_rows(self._table, hand_back(self._session, now, frame.schema))
@@ -143,9 +159,10 @@ class NodeApplier:
         gone, came = self._counts(found, transitions.GONE, transitions.CAME)
         if not gone and not came:
             return NOTHING
-        if self._node.label != PUBLIC:
+        if found.rows is not None or self._node.label != PUBLIC:
             changes = self._session.sql(self._leaves.sql(transitions.change(self._node), steps))
             self._leaves.set_changes(self._node.label, changes, gone + came)
+            self._change = changes if found.rows is not None else None
         return self._write_groups({**steps, TARGET: self._target}, gone, came, large=large)
 
     def _write_groups(self, steps: dict[str, exp.Expr], gone: int, came: int, *, large: bool) -> Written:

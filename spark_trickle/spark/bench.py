@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from spark_trickle.delta.plan import PUBLIC, MaintenancePlan
-from spark_trickle.errors import InternalError
+from spark_trickle.errors import InternalError, StreamTableError
 from spark_trickle.model.frontier import Pin, Pointer
 from spark_trickle.model.publication import Cut
 from spark_trickle.model.stream_table import RefreshMode, StreamTable
@@ -19,8 +19,9 @@ from spark_trickle.spark.apply import NodeApplier
 from spark_trickle.spark.failures import spark_errors, sql_errors
 from spark_trickle.spark.jobs import counting_jobs
 from spark_trickle.spark.relations import Leaves
+from spark_trickle.spark.sharing import KnownChange, SharedChanges
 from spark_trickle.spark.workspace import Workspace, Workspaces
-from spark_trickle.spark.write import NOTHING, Writer
+from spark_trickle.spark.write import NOTHING, Writer, Written
 from spark_trickle.storage.changes import ChangeFeed
 from spark_trickle.storage.iceberg import ancestors, load, pin, total_records
 from spark_trickle.storage.views import view_pin
@@ -63,6 +64,8 @@ class Bench:
         self._limits = limits
         self.jobs = jobs
         self._feed = ChangeFeed(workspace.session)
+        self._shared = SharedChanges(workspace.session, self._feed, limits.small_change_rows)
+        self._known: dict[tuple[TableName, int | None, int | None], KnownChange] = {}
         self._pins: dict[Pointer, Pin] = {}
 
     def pin_of(self, table: TableName) -> Pin | None:
@@ -81,7 +84,21 @@ class Bench:
     def analyze(self, query: str, stream_tables: Iterable[TableName]) -> Analysis:
         return analyze(self.workspace, query, stream_tables).analysis
 
+    def expect(self, unit: Iterable[StreamTable]) -> None:
+        """These are going to be refreshed here: what several of them read is read once."""
+        for table in unit:
+            if table.effective_mode is RefreshMode.FULL or not table.populated:
+                continue
+            with suppress(StreamTableError):  # its own refresh will say what is wrong with it
+                plan = self._analyzed(table).plan
+                if plan is not None:
+                    for source in plan.sources:
+                        self._shared.expect(source, columns_read(plan, source))
+
     def window(self, table: StreamTable, since: Pin) -> Window | Broken:
+        here = self.pin_of(since.table)
+        if here is not None and (since.table, since.snapshot_id, here.snapshot_id) in self._known:
+            return self._known[since.table, since.snapshot_id, here.snapshot_id]
         plan = self._analyzed(table).plan
         columns = columns_read(plan, str(since.table)) if plan is not None else None
         with spark_errors(f"reading what changed in '{since.table}'"):
@@ -141,10 +158,13 @@ class Bench:
                 for node in plan.nodes:
                     target = table.name if node.label == PUBLIC else internal_name(table.name, node.label)
                     inputs = frozenset(changed.intersection(node.inputs))
-                    written = NodeApplier(leaves, writer, node, target).apply(inputs) if inputs else NOTHING
+                    applier = NodeApplier(leaves, writer, node, target)
+                    written = applier.apply(inputs) if inputs else NOTHING
                     commits += written.commits
                     if written.changed and node.label != PUBLIC:
                         changed.add(node.label)
+                    elif written.changed and self._shared.readers(str(table.name)):
+                        self._remember(table, applier, written)
         finally:
             leaves.close()
             self._feed.release()
@@ -154,6 +174,15 @@ class Bench:
             changed=written.changed,
             commits=commits,
         )
+
+    def _remember(self, table: StreamTable, applier: NodeApplier, written: Written) -> None:
+        """Keep the change of a public table for those that read it in the same unit."""
+        before, after, frame = table.published_pin(table.name), self.pin_of(table.name), applier.public_change()
+        if before is None or after is None or frame is None:
+            return
+        rows = written.inserted + written.deleted
+        known = KnownChange(frame, rows, insert_only=written.deleted == 0)
+        self._known[table.name, before.snapshot_id, after.snapshot_id] = known
 
     def create_empty(self, table: StreamTable) -> None:
         """The table with its columns and no rows, for a stream table that is loaded later."""
@@ -190,7 +219,7 @@ class Bench:
                 before[label] = published
         return Leaves(
             workspace=self.workspace,
-            feed=self._feed,
+            shared=self._shared,
             tables={**tables, **internal},
             before=before,
             columns={name: columns_read(plan, name) for name in (*plan.sources, *internal)},

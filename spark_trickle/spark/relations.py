@@ -15,14 +15,14 @@ from sqlglot import exp
 from spark_trickle.delta.plan import Version, resolve
 from spark_trickle.model.frontier import Pin
 from spark_trickle.names import TableName, quote
-from spark_trickle.spark.local import fetch, hand_back, key_predicate, travels
+from spark_trickle.spark.local import key_predicate
+from spark_trickle.spark.sharing import KnownChange, SharedChanges
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
     from spark_trickle.spark.workspace import Workspace
-    from spark_trickle.storage.changes import ChangeFeed
     from spark_trickle.storage.windows import Window
 
 KEY_RANGE = "key_range"
@@ -33,7 +33,7 @@ class Leaves:
     """Leaves of one stream table's refresh, made when first asked for."""
 
     workspace: Workspace
-    feed: ChangeFeed
+    shared: SharedChanges
     tables: Mapping[str, TableName]
     """Leaf name -> table: sources by their own names, nodes by their labels."""
     before: Mapping[str, Pin]
@@ -44,7 +44,7 @@ class Leaves:
     """Changes up to so many rows are brought to the driver."""
     large_rows: int
     """Tables of ours with more rows are never moved: the change is broadcast to where their rows are."""
-    windows: dict[str, Window] = field(default_factory=dict)
+    windows: dict[str, Window | KnownChange] = field(default_factory=dict)
     _fetched: dict[str, pa.Table] = field(default_factory=dict)
     _made: dict[tuple[Version, str], str] = field(default_factory=dict)
     _kept: list[DataFrame] = field(default_factory=list)
@@ -100,13 +100,12 @@ class Leaves:
         for name, count in uses.items():
             if (Version.CHANGES, name) in self._made:
                 continue
-            frame = self.feed.frame(self.windows[name], self.columns.get(name))
-            if count > 1 or joined:
-                if self.windows[name].rows <= self.small_rows and travels(frame.schema):
-                    self._fetched[name] = fetch(frame)
-                    frame = hand_back(self.workspace.session, self._fetched[name], frame.schema)
-                else:
-                    frame = self.keep(frame)
+            window, again = self.windows[name], count > 1 or joined
+            frame, rows = self.shared.get(name, window, self.columns.get(name), local=again)
+            if rows is not None:
+                self._fetched[name] = rows
+            elif again and not isinstance(window, KnownChange):
+                frame = self.keep(frame)
             self._made[Version.CHANGES, name] = self.name_view(f"changes_{len(self._made)}", frame)
 
     def _view(self, version: Version, name: str) -> str:

@@ -54,6 +54,7 @@ class ChangeFeed:
         self._staged: list[tuple[JavaTable, str]] = []
         self._cache: Java = None
         self._metadata_columns: Java = None
+        self._windows: dict[tuple[str, int | None, int | None], Window] = {}
 
     def window(
         self, table: TableName, since: Pin | None, columns: Sequence[str] | None = None, until: int | None = None
@@ -77,7 +78,10 @@ class ChangeFeed:
         broken = self._schema_broken(java, since, shape, columns)
         if broken is not None:
             return broken
-        window = self._collect(java, stretches(history, start, end))
+        key = (str(java.uuid()), start, end)
+        if key not in self._windows:
+            self._windows[key] = self._collect(java, stretches(history, start, end))
+        window = self._windows[key]
         if window.both_signs:
             broken = incomparable(shape, columns)
         return broken or window

@@ -1,0 +1,84 @@
+"""Changes that several stream tables of one refresh read: extracted once, and not at all where we made them ourselves.
+
+A source that two members read is brought to the driver once, with the columns that any of them needs. The change of a
+stream table that was refreshed a moment ago in the same workbench is known from that refresh; its readers take it from
+there instead of looking for it in files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from spark_trickle.delta.plan import WEIGHT
+from spark_trickle.names import quote
+from spark_trickle.spark.local import fetch, hand_back, travels
+from spark_trickle.storage.windows import Window
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+    from spark_trickle.storage.changes import ChangeFeed
+
+
+@dataclass(frozen=True, slots=True)
+class KnownChange:
+    """The change that a refresh of ours just made, at hand as a local relation. Reads as a window."""
+
+    frame: DataFrame
+    rows: int
+    insert_only: bool
+    empty: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Fetched:
+    window: Window
+    columns: frozenset[str]
+    rows: pa.Table
+    frame: DataFrame
+
+
+class SharedChanges:
+    """Changes of the sources, as the members of one unit ask for them."""
+
+    def __init__(self, session: SparkSession, feed: ChangeFeed, small_rows: int) -> None:
+        self._session = session
+        self._feed = feed
+        self._small_rows = small_rows
+        self._wanted: dict[str, dict[str, None]] = {}
+        self._readers: dict[str, int] = {}
+        self._fetched: dict[str, _Fetched] = {}
+
+    def expect(self, source: str, columns: Iterable[str]) -> None:
+        """One more member will read these columns of the source."""
+        self._wanted.setdefault(source, {}).update(dict.fromkeys(columns))
+        self._readers[source] = self._readers.get(source, 0) + 1
+
+    def readers(self, source: str) -> int:
+        return self._readers.get(source, 0)
+
+    def get(
+        self, source: str, change: Window | KnownChange, columns: tuple[str, ...] | None, *, local: bool
+    ) -> tuple[DataFrame, pa.Table | None]:
+        """The change with these columns and its weight; its rows, too, when they are here. `local` asks for that."""
+        if isinstance(change, KnownChange):
+            return _narrowed(change.frame, columns), None
+        had = self._fetched.get(source)
+        if had is not None and had.window is change and had.columns.issuperset(columns or ()):
+            return _narrowed(had.frame, columns), had.rows
+        shared = columns is not None and self.readers(source) > 1
+        names = tuple(dict.fromkeys((*self._wanted.get(source, ()), *(columns or ())))) if shared else columns
+        frame = self._feed.frame(change, names)
+        if not (local or shared) or change.rows > self._small_rows or not travels(frame.schema):
+            return (frame if names == columns else _narrowed(frame, columns)), None
+        rows = fetch(frame)
+        frame = hand_back(self._session, rows, frame.schema)
+        self._fetched[source] = _Fetched(change, frozenset(names or ()), rows, frame)
+        return _narrowed(frame, columns), rows
+
+
+def _narrowed(frame: DataFrame, columns: tuple[str, ...] | None) -> DataFrame:
+    return frame if columns is None else frame.select(*(quote(name) for name in (*columns, WEIGHT)))
