@@ -18,11 +18,11 @@ demo: setup ## See it work, in a folder of its own
 	@$(BIN)/trickle demo
 
 test: setup-test lint ## Everything: lint, types, all tests
-	$(PYTEST) -m "not spark"
+	$(PYTEST) -m "not spark" -n auto
 	$(PYTEST) -m spark
 
 test-fast: setup ## Tests without Java and PostgreSQL
-	$(PYTEST) -m fast
+	$(PYTEST) -m fast -n auto
 
 test-spark: setup ## Only the tests that start a JVM
 	$(PYTEST) -m spark

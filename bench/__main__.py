@@ -18,7 +18,7 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=50_000_000, help="rows of the large base table")
     parser.add_argument("--small-rows", type=int, default=5_000_000, help="rows of the small base table")
     parser.add_argument("--groups", type=int, default=100_000)
-    parser.add_argument("--join-rows", type=int, default=10_000_000, help="rows of the fact table of the join")
+    parser.add_argument("--join-rows", type=int, default=50_000_000, help="rows of the fact table of the join")
     parser.add_argument("--repeat", type=int, default=5, help="measured refreshes of each kind, after one to warm up")
     parser.add_argument("--only", choices=["groups", "joins", "idle"], action="append")
     parser.add_argument("--warehouse", help="keep the data there; the default is a temporary folder")

@@ -164,6 +164,15 @@ def touched_rows(node: Node) -> exp.Query:
     return query.hint(exp.Anonymous(this="BROADCAST", expressions=[exp.to_identifier("_trickle_b", quoted=True)]))
 
 
+def rewritten(node: Node) -> exp.Query:
+    """All rows of the table after the change: those that nothing happened to, and the new ones."""
+    keys = groups_of(node).keys
+    moved = exp.select(exp.Literal.number(1)).from_(step(TRANSITIONS, _X))
+    moved = moved.where(column(GONE, _X), same_key(keys, _X, TARGET_ALIAS))
+    stay = exp.select(*(column(name, TARGET_ALIAS) for name in node.columns)).from_(step(TARGET, TARGET_ALIAS))
+    return exp.union(stay.where(exp.not_(exp.Exists(this=moved))), new_rows(node), distinct=False)
+
+
 def new_rows(node: Node) -> exp.Query:
     """The rows that come: for a node without keys, its one new row."""
     chosen = [column(name, _X) for name in node.columns]

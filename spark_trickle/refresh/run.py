@@ -7,7 +7,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from spark_trickle.clock import Clock
-from spark_trickle.errors import ConflictError, NotFoundError, StreamTableError, SuspendedError, TransientError
+from spark_trickle.errors import (
+    CommitUnknownError,
+    ConflictError,
+    NotFoundError,
+    StreamTableError,
+    SuspendedError,
+    TransientError,
+    UnavailableError,
+)
 from spark_trickle.events import Noticed, Observer, RefreshFailed, RefreshFinished, Retrying, Step, StepReached
 from spark_trickle.graph.dag import Dag
 from spark_trickle.model.publication import Cut, Publication, Swap
@@ -48,6 +56,8 @@ class Refresher:
                     raise
                 self.notify(Retrying(tuple(str(t.name) for t in unit), attempt, str(err)))
                 continue
+            except CommitUnknownError:
+                raise  # it may have landed: to write it down as a failure could be a lie
             except StreamTableError as err:
                 self._failed(unit, request, err, started)
                 raise
@@ -119,9 +129,22 @@ class Refresher:
             results = self.members(bench, unit, request)
             self.notify(StepReached(Step.ALL_STAGED))
             results = [_timed(result, started, alone=len(results) == 1) for result in results]
-            self.catalog.publish(_publication(swaps_of(bench), results))
+            self._publish(_publication(swaps_of(bench), results))
         self.notify(StepReached(Step.PUBLISHED))
         return results
+
+    def _publish(self, publication: Publication) -> None:
+        """Publish; when nobody said whether the commit landed, look before telling anybody that it did not."""
+        try:
+            self.catalog.publish(publication)
+        except CommitUnknownError:
+            now = self.catalog.cut().tables
+            for table in publication.updated:
+                found = now.get(table.name)
+                if found is None or (found.published, found.frontier) != (table.published, table.frontier):
+                    raise UnavailableError(
+                        "the database lost the commit; nothing was published", hint="Run it again"
+                    ) from None
 
     def _failed(self, unit: list[StreamTable], request: Request, err: StreamTableError, started: float) -> None:
         """The failure is history too, in a transaction of its own: what failed has nothing to roll back."""

@@ -47,7 +47,7 @@ def sql_errors(what: str) -> Iterator[None]:
         line, column = (int(place[1]), int(place[2]) + 1) if place else (None, None)
         raise SqlError(f"{what} is not valid: {message}", line=line, column=column) from err
     except PySparkException as err:
-        raise SqlError(f"{what} is not valid: {_first_lines(str(err))}") from err
+        raise ComputeError(f"Spark failed on {what}: {_first_lines(str(err))}") from err
 
 
 def _of_java(thrown: Any, doing: str) -> StreamTableError:

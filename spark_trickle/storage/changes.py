@@ -80,7 +80,7 @@ class ChangeFeed:
             return broken
         key = (str(java.uuid()), start, end)
         if key not in self._windows:
-            self._windows[key] = self._collect(java, stretches(history, start, end))
+            self._windows[key] = self._collect(java, table, stretches(history, start, end))
         window = self._windows[key]
         if window.both_signs:
             broken = incomparable(shape, columns)
@@ -95,7 +95,7 @@ class ChangeFeed:
         if window.removed is not None:
             parts.append(_weighted(self._read(window.table, window.removed), names, -1))
         for files in window.touched:
-            parts.extend(self._deleted_rows(window.table, files, names))
+            parts.extend(self._deleted_rows(window.name, window.table, files, names))
         if not parts:
             return _weighted(self._no_rows(window.table), names, 1)
         rows = reduce(DataFrame.unionAll, parts)
@@ -111,7 +111,7 @@ class ChangeFeed:
 
     # --- which files ---
 
-    def _collect(self, java: JavaTable, cuts: Sequence[Stretch]) -> Window:
+    def _collect(self, java: JavaTable, name: TableName, cuts: Sequence[Stretch]) -> Window:
         added, removed = jvm(self._spark).java.util.ArrayList(), jvm(self._spark).java.util.ArrayList()
         touched: list[Touched] = []
         rows = deleted = 0
@@ -132,12 +132,14 @@ class ChangeFeed:
                         before=_some(self._bulk.pick(before, found.touched_before)),
                         after=_some(self._bulk.pick(after, found.touched_after)),
                         before_rows=found.before_rows,
+                        listed_at=stretch.since if found.before_positional else None,
                         revives=found.revives,
                     )
                 )
             rows += found.inserted_rows + found.deleted_rows
             deleted += found.deleted_rows
         return Window(
+            name=name,
             table=java,
             added=_some(added),
             removed=_some(removed),
@@ -212,13 +214,13 @@ class ChangeFeed:
 
     # --- rows ---
 
-    def _deleted_rows(self, table: JavaTable, files: Touched, names: Sequence[str]) -> list[DataFrame]:
+    def _deleted_rows(self, name: TableName, table: JavaTable, files: Touched, names: Sequence[str]) -> list[DataFrame]:
         """Rows of files that both versions have: deleted after and not before, and where that can be the reverse."""
         parts: list[DataFrame] = []
         if files.after is not None:
             gone = self._addressed(table, files.after, names)
             if files.before is not None:
-                addresses = self._addressed(table, files.before, ())
+                addresses = self._deleted_before(name, table, files)
                 small = files.before_rows <= _BROADCAST_ROWS
                 gone = gone.join(F.broadcast(addresses) if small else addresses, list(_ADDRESS), "left_anti")
             parts.append(_weighted(gone, names, -1))
@@ -228,6 +230,13 @@ class ChangeFeed:
                 back = back.join(self._addressed(table, files.after, ()), list(_ADDRESS), "left_anti")
             parts.append(_weighted(back, names, 1))
         return parts
+
+    def _deleted_before(self, name: TableName, table: JavaTable, files: Touched) -> DataFrame:
+        """Addresses of the rows that were deleted before: listed where possible, else found by reading the files."""
+        if files.listed_at is None:
+            return self._addressed(table, files.before, ())
+        listed = f"SELECT file_path AS _file, pos AS _pos FROM {name.sql}.position_deletes"
+        return self._spark.sql(f"{listed} VERSION AS OF {files.listed_at}")
 
     def _addressed(self, table: JavaTable, tasks: Java, names: Sequence[str]) -> DataFrame:
         """The rows that the tasks' deletes delete, with their addresses."""

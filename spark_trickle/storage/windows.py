@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from spark_trickle.names import TableName
 from spark_trickle.ports import Broken
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ class Touched:
     """None: none of them has a delete any more."""
     before_rows: int
     """Rows that were deleted before, at the most."""
+    listed_at: int | None
+    """Snapshot whose position deletes list all rows deleted before; None: some were deleted by their values."""
     revives: bool
     """Whether a row may be deleted before and not after."""
 
@@ -51,6 +54,7 @@ class Touched:
 class Window:
     """What changed in a table between two versions. Made and read by `ChangeFeed`."""
 
+    name: TableName
     table: JavaTable
     """As of the later version: its schema is the one that rows are read with."""
     added: Java | None = None
@@ -173,6 +177,8 @@ class Comparison:
     inserted_rows: int
     deleted_rows: int
     before_rows: int
+    before_positional: bool
+    """Whether all rows deleted before were deleted by their positions."""
 
 
 def compare(before: Sequence[FileState], after: Sequence[FileState], *, linear: bool) -> Comparison:
@@ -187,7 +193,7 @@ def compare(before: Sequence[FileState], after: Sequence[FileState], *, linear: 
     touched_before: list[int] = []
     touched_after: list[int] = []
     inserted = deleted = before_rows = 0
-    revives = False
+    revives, positional = False, True
     for index, file in enumerate(after):
         if file.location not in old:
             added.append(index)
@@ -203,6 +209,7 @@ def compare(before: Sequence[FileState], after: Sequence[FileState], *, linear: 
         gained, lost = file.deletes - was.deletes, was.deletes - file.deletes
         deleted += min(file.rows, _grown(file, gained, lost))
         before_rows += file.dead(was.deletes)
+        positional = positional and all(delete.positional for delete in was.deletes)
         if lost and not (linear and any(delete.positional for delete in gained)):
             revives = True
             inserted += file.dead(lost)
@@ -217,6 +224,7 @@ def compare(before: Sequence[FileState], after: Sequence[FileState], *, linear: 
         inserted_rows=inserted,
         deleted_rows=deleted,
         before_rows=before_rows,
+        before_positional=positional,
     )
 
 

@@ -21,7 +21,7 @@ from sqlglot import exp
 
 from spark_trickle.delta import transitions
 from spark_trickle.delta.differentiate import delta
-from spark_trickle.delta.merge import keyed_merge_statement, recomputed
+from spark_trickle.delta.merge import keyed_merge_statement, keyed_removal_statement, recomputed
 from spark_trickle.delta.nodes import plan
 from spark_trickle.delta.plan import WEIGHT, Bag, Column, MaintenancePlan, Node
 from spark_trickle.delta.ranges import KEY_RANGE
@@ -144,6 +144,7 @@ class Kept:
     maintenance: MaintenancePlan = field(init=False)
     recomputations: int = 0
     """Groups that were computed again."""
+    turns: int = 0
     written: int = 0
     """Rows of change that reached a table."""
     texts: dict[object, str | None] = field(default_factory=dict)
@@ -196,7 +197,10 @@ class Kept:
             names = ", ".join(f'"{name}"' for name in node.columns)
             repeated = lake.run(f"SELECT {names} FROM step.delta GROUP BY ALL HAVING COUNT(*) > 1 OR SUM({WEIGHT}) = 0")
             assert not repeated or node.upkeep.floating, f"not consolidated: {repeated}"
-            if node.key:
+            if node.key and self._two_steps():
+                self._run("keyed removal", node, keyed_removal_statement)
+                lake.run(f'INSERT INTO after."{node.label}" SELECT {names} FROM step.delta WHERE {WEIGHT} > 0')
+            elif node.key:
                 self._run("merge", node, keyed_merge_statement)
             else:
                 self._apply_rows(node)
@@ -209,14 +213,25 @@ class Kept:
             self._make("recomputed", node, recomputed)
             self._make("settled", node, transitions.settled)
             lake.run("CREATE OR REPLACE TABLE step.transitions AS FROM step.settled")
+        self._make("row", node, transitions.new_rows)
         if node.key:
-            self._run("write", node, transitions.write_statement)
+            self._make("rewritten", node, transitions.rewritten)
+            if self._two_steps():
+                self._run("removal", node, transitions.removal_statement)
+                lake.run(f'INSERT INTO after."{node.label}" FROM step.row')
+            else:
+                self._run("write", node, transitions.write_statement)
+            assert multiset(lake.run("FROM step.rewritten")) == self.rows(node.label), f"{node.label} of {self.text}"
         else:
-            self._make("row", node, transitions.new_rows)
             if lake.run("FROM step.row"):
                 lake.run(f'DELETE FROM after."{node.label}"')
                 lake.run(f'INSERT INTO after."{node.label}" FROM step.row')
         self._check_change(node)
+
+    def _two_steps(self) -> bool:
+        """Every other time rows are removed and added in two statements, as it is done with large tables."""
+        self.turns += 1
+        return self.turns % 2 == 0
 
     def _check_change(self, node: Node) -> None:
         """The change that is told to others is the change that was made."""
