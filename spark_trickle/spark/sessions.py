@@ -164,9 +164,9 @@ class Sessions:
             "spark.jars.packages": ",".join(PACKAGES),
             "spark.sql.extensions": EXTENSIONS,
             "spark.driver.memory": self._driver_memory,
-            # Refreshes touch little data: the default of 200 would be 200 nearly empty tasks. Adaptive execution
-            # splits skewed partitions and coalesces small ones.
-            "spark.sql.shuffle.partitions": str(max(2, cores)),
+            # Spark's 200 suits a cluster; adaptive execution joins partitions that turn out small. Refreshes of small
+            # changes use one.
+            "spark.sql.shuffle.partitions": str(8 * cores),
             "spark.sql.session.timeZone": "UTC",
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
