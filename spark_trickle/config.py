@@ -76,6 +76,9 @@ class Settings(BaseSettings):
     """Share of changed rows of the sources past which AUTO recomputes."""
     small_change_rows: int = Field(default=100_000, ge=0)
     """Changes up to this many rows are collected to the driver, to be broadcast and used for pruning."""
+    rewrite_table_rows: int = Field(default=10_000, ge=0)
+    """Tables of groups up to this many rows are written anew instead of merged: it takes a third of the time, and they
+    stay one file."""
     broadcast_table_rows: int = Field(default=500_000, ge=0)
     """Tables of ours up to this many rows are merged in one commit, by a join that may move the whole table. Larger
     ones stay where they are, and the change is broadcast to them; that takes two commits, published as one."""

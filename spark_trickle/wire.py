@@ -97,7 +97,12 @@ def assemble(settings: Settings, spark: SparkSession | None, observers: Iterable
     def make_lake() -> SparkLake:
         from spark_trickle.spark.bench import Limits, SparkLake
 
-        return SparkLake(workspaces, Limits(settings.small_change_rows, settings.broadcast_table_rows))
+        limits = Limits(
+            small_change_rows=settings.small_change_rows,
+            rewrite_table_rows=settings.rewrite_table_rows,
+            broadcast_table_rows=settings.broadcast_table_rows,
+        )
+        return SparkLake(workspaces, limits)
 
     lake, clock = LazyLake(make_lake), SystemClock()
     refresher = Refresher(

@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 
 _SIDE = "_trickle_side"
 
-REWRITTEN_ROWS = 10_000
-"""Tables of groups up to this many rows are written anew: a third of the time of a MERGE, and they stay one file."""
-
 
 @dataclass(slots=True)
 class _Computed:
@@ -173,7 +170,7 @@ class NodeApplier:
         if self._node.key == ():
             self._writer.replace_rows(self._table, rows)
             return Written(came, gone, 1)
-        if not large and self._writer.rows(self._table) <= REWRITTEN_ROWS:
+        if not large and self._writer.rows(self._table) <= self._leaves.rewrite_rows:
             rows = self._session.sql(self._leaves.sql(transitions.rewritten(self._node), steps))
             self._writer.replace_rows(self._table, rows)
             return Written(came, gone, 1)

@@ -38,6 +38,7 @@ class Limits:
     """Sizes that decide how a change is carried out; see the settings of the same names."""
 
     small_change_rows: int
+    rewrite_table_rows: int
     broadcast_table_rows: int
 
 
@@ -224,6 +225,7 @@ class Bench:
             before=before,
             columns={name: columns_read(plan, name) for name in (*plan.sources, *internal)},
             small_rows=self._limits.small_change_rows,
+            rewrite_rows=self._limits.rewrite_table_rows,
             large_rows=self._limits.broadcast_table_rows,
             windows={str(name): window for name, window in windows.items()},  # type: ignore[misc]
         )

@@ -42,6 +42,8 @@ class Leaves:
     """Leaf name -> columns that the plan reads of it."""
     small_rows: int
     """Changes up to so many rows are brought to the driver."""
+    rewrite_rows: int
+    """Tables of groups up to so many rows are written anew rather than merged."""
     large_rows: int
     """Tables of ours with more rows are never moved: the change is broadcast to where their rows are."""
     windows: dict[str, Window | KnownChange] = field(default_factory=dict)

@@ -84,9 +84,9 @@ class Writer:
         return self._last(table)
 
     def replace_rows(self, table: TableName, frame: DataFrame) -> None:
-        """Overwrite all rows of a small table."""
+        """Overwrite all rows of a small table, in one file."""
         with self._marked(f"writing '{table}'"):
-            frame.writeTo(table.sql).overwrite(f.lit(True))
+            frame.coalesce(1).writeTo(table.sql).overwrite(f.lit(True))
 
     @contextmanager
     def _marked(self, doing: str) -> Iterator[None]:

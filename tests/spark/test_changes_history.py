@@ -212,6 +212,9 @@ def test_a_session_with_a_catalog_of_its_own_sees_its_own_changes(lab: Lab, tmp_
     with sqlite3.connect(shared) as original, sqlite3.connect(tmp_path / "own.db") as copy:
         original.backup(copy)
     session = table.spark.newSession()
+    for key, value in table.spark.conf.getAll.items():
+        if key.startswith("spark.sql.catalog.lake"):
+            session.conf.set(key, value)
     session.conf.set("spark.sql.catalog.lake.uri", f"jdbc:sqlite:{tmp_path}/own.db?busy_timeout=30000")
     private = Table(session, ChangeFeed(session), table.name)
     private.run("DELETE FROM {t} WHERE id = 1", "INSERT INTO {t} VALUES (60, 'private')")
