@@ -16,7 +16,7 @@ from spark_trickle.cli.session import session_of
 def demo(
     context: typer.Context,
     seconds: Annotated[float, typer.Option(help="How long changes are written.", min=1)] = 30,
-    rows: Annotated[int, typer.Option(help="Sales to begin with.", min=1000)] = 200_000,
+    rows: Annotated[int, typer.Option(help="Sales to begin with.", min=1000)] = 10_000_000,
 ) -> None:
     """Watch a diamond of stream tables stay consistent while its source changes."""
     from spark_trickle.cli.demo_run import demonstrate

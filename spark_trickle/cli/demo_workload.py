@@ -48,7 +48,7 @@ FROM {SUMMARY}
 def create_source(engine: Engine, rows: int) -> None:
     """The table `sales`, with some rows."""
     engine.sql(_CREATE_SALES)
-    engine.sql(_insert(0, rows))
+    engine.sql(_insert(0, rows, files=32))
 
 
 def create_stream_tables(engine: Engine) -> None:
@@ -56,14 +56,14 @@ def create_stream_tables(engine: Engine) -> None:
         engine.create_stream_table(name, query, schedule="2s")
 
 
-def _insert(first: int, after: int) -> str:
+def _insert(first: int, after: int, files: int = 1) -> str:
     """Rows with ids from `first` up to `after`; everything else of a row follows from its id."""
     regions = ", ".join(f"'{region}'" for region in _REGIONS)
     return (
         f"INSERT INTO {SALES} SELECT id, "
         f"element_at(array({regions}), 1 + CAST(pmod(hash(id), {len(_REGIONS)}) AS INT)), "
         f"CAST(pmod(hash(id, 7), {_PRODUCTS}) AS BIGINT), CAST(pmod(hash(id, 11), 100000) / 100 AS DECIMAL(12,2)), "
-        f"current_timestamp() FROM range({first}, {after})"
+        f"current_timestamp() FROM range({first}, {after}, 1, {files})"
     )
 
 
@@ -82,7 +82,7 @@ class Writer:
         for step in self._steps:
             step()
 
-    def run(self, pause_seconds: float = 0.4) -> None:
+    def run(self, pause_seconds: float = 0.6) -> None:
         while not self._stop.is_set():
             for step in self._steps:
                 if _paced(step, self._stop, pause_seconds):
@@ -125,7 +125,7 @@ def check(engine: Engine) -> Totals:
     return Totals(row["regional_total"], row["product_total"], row["by_region"], row["by_product"])
 
 
-def keep_checking(engine: Engine, board: Board, stop: threading.Event, pause_seconds: float = 0.2) -> None:
+def keep_checking(engine: Engine, board: Board, stop: threading.Event, pause_seconds: float = 0.4) -> None:
     """Check until told to stop."""
     while not _paced(lambda: board.checked(check(engine)), stop, pause_seconds):
         pass
