@@ -131,11 +131,17 @@ class WhyAnswer:
 
     name: str
     refreshing: bool
+    """Whether nothing stands in its way."""
     reasons: tuple[Reason, ...] = ()
 
     def __str__(self) -> str:
         if self.refreshing:
-            return f"'{self.name}' is refreshing: nothing stands in its way."
+            # There is no scheduler: to call it refreshing would be a promise that nobody keeps.
+            return (
+                f"nothing stands in the way of '{self.name}'. It is refreshed when somebody asks for it "
+                f"(refresh_stream_table('{self.name}'), `trickle refresh {self.name}`), and an IMMEDIATE one with the "
+                "transactions that write its sources; no scheduler runs."
+            )
         lines = [f"'{self.name}' is not refreshing:"]
         for number, reason in enumerate(self.reasons, start=1):
             lines += [f"  {number}. {reason.text}", f"     to do: {reason.next_step}"]
