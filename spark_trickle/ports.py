@@ -10,7 +10,7 @@ from typing import Protocol
 from spark_trickle.model.frontier import Pin, Pointer
 from spark_trickle.model.publication import Cut, Publication
 from spark_trickle.model.refresh import HistoryRow
-from spark_trickle.model.stream_table import RefreshMode, Source, StreamTable
+from spark_trickle.model.stream_table import Source, StreamTable
 from spark_trickle.names import TableName
 
 
@@ -124,15 +124,3 @@ class CatalogPort(Protocol):
         ...
 
     def count_failure(self, name: TableName, message: str) -> None: ...
-
-
-__all__ = [
-    "Analysis",
-    "Broken",
-    "CatalogPort",
-    "Lake",
-    "RefreshMode",
-    "Staged",
-    "Window",
-    "Workbench",
-]

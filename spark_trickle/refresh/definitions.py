@@ -52,15 +52,6 @@ class Definitions:
             self.notify(Noticed(str(name), notice))
         return table
 
-    def create_or_replace(
-        self, name: TableName, query: str, changes: Mapping[str, object], *, initialize: bool
-    ) -> StreamTable:
-        """Absent: create. Same query: change options that differ. Other query: put it in place."""
-        existing = self.catalog.cut().tables.get(name)
-        if existing is None:
-            return self.create(name, query, with_options(Options(), changes), initialize=initialize)
-        return self.alter(name, changes, query=query)
-
     def alter(self, name: TableName, changes: Mapping[str, object], *, query: str | None = None) -> StreamTable:
         """Change options, or the query; a failure leaves everything as it was."""
         cut = self.catalog.cut()

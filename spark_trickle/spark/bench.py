@@ -25,7 +25,6 @@ from spark_trickle.spark.write import NOTHING, Writer, Written
 from spark_trickle.storage.changes import ChangeFeed
 from spark_trickle.storage.iceberg import ancestors, load, pin, total_records
 from spark_trickle.storage.views import view_pin
-from spark_trickle.storage.windows import Broken as BrokenWindow
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -103,8 +102,7 @@ class Bench:
         plan = self._analyzed(table).plan
         columns = columns_read(plan, str(since.table)) if plan is not None else None
         with spark_errors(f"reading what changed in '{since.table}'"):
-            found = self._feed.window(since.table, since, columns)
-        return Broken(found.reason) if isinstance(found, BrokenWindow) else found
+            return self._feed.window(since.table, since, columns)
 
     def total_rows(self, table: TableName) -> int | None:
         java = load(self.workspace.session, table)

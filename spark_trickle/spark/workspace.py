@@ -76,9 +76,6 @@ class Workspace:
                 (LAKE, pointer.table.namespace, pointer.table.name, pointer.location, pointer.kind),
             )
 
-    def pinned(self, table: TableName) -> Pointer | None:
-        return self._pinned.get(table)
-
     def heads(self) -> dict[TableName, Pointer]:
         """Where each table is now, here."""
         with closing(self._connect()) as database:
