@@ -9,7 +9,7 @@ from sqlglot import exp, parse
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.parsers.spark import SparkParser
-from sqlglot.tokenizer_core import Token
+from sqlglot.tokenizer_core import Token, TokenType
 
 from spark_trickle.errors import SqlError, UnsupportedSqlError
 
@@ -33,6 +33,9 @@ class TrickleSpark(Spark):
 
     class Parser(SparkParser):
         COLON_IS_VARIANT_EXTRACT = True
+        RANGE_PARSERS: ClassVar[dict[Any, Any]] = {
+            kind: read for kind, read in SparkParser.RANGE_PARSERS.items() if kind != TokenType.FOR
+        }
         FUNCTIONS: ClassVar[dict[str, Any]] = {name: SparkParser.FUNCTIONS[name] for name in _UNDERSTOOD}
         FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
             name: SparkParser.FUNCTION_PARSERS[name] for name in _SPECIAL_SYNTAX

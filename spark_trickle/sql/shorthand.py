@@ -19,10 +19,9 @@ _EXACT = re.compile(r"(\d+\.?\d*|\.\d+)(e[+-]?\d+)?bd", re.IGNORECASE)
 def exact_decimal(node: exp.Expr) -> exp.Expr | None:
     """`1.5BD` as a decimal of exactly its digits; the tokenizer takes it for a name.
 
-    >>> exact_decimal(exp.column("12.50BD")).sql()
-    "CAST('12.50' AS DECIMAL(4, 2))"
-    >>> exact_decimal(exp.column("1e2BD")).sql()
-    "CAST('100' AS DECIMAL(3, 0))"
+    >>> from spark_trickle.sql.parse import parse_query
+    >>> [exact_decimal(found).sql() for found in parse_query("SELECT 12.50BD, 1e2BD").selects]
+    ["CAST('12.50' AS DECIMAL(4, 2))", "CAST('100' AS DECIMAL(3, 0))"]
     """
     if not isinstance(node, exp.Column) or len(node.parts) != 1 or node.this.args.get("quoted"):
         return None
@@ -40,8 +39,8 @@ def variant_path(node: exp.Expr) -> exp.Expr | None:
     """`v:a.b[0]` as the function that it stands for.
 
     >>> from spark_trickle.sql.parse import parse_query
-    >>> variant_path(parse_query("SELECT v:a[0]['x y']").selects[0]).sql(dialect="spark")
-    "variant_get(v, '$.a[0][\\"x y\\"]', 'variant')"
+    >>> print(variant_path(parse_query("SELECT v:a[0]['x y']").selects[0]).sql(dialect="spark"))
+    VARIANT_GET(v, '$.a[0]["x y"]', 'variant')
     """
     if not isinstance(node, exp.JSONExtract) or not node.args.get("variant_extract"):
         return None

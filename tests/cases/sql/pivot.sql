@@ -1,17 +1,23 @@
 -- title: one aggregate
 SELECT * FROM (SELECT region, cust, qty FROM orders) PIVOT (SUM(qty) FOR region IN ('a', 'b' AS bee))
----- SqlError
-cannot read the query: Expecting FOR (line 1, column 101)
+---- tree
+Project [cust, a, bee]
+  Aggregate by [cust] compute [SUM(CASE WHEN region IS NOT DISTINCT FROM 'a' THEN qty END) AS a, SUM(CASE WHEN region IS NOT DISTINCT FROM 'b' THEN qty END) AS bee]
+    Scan orders [cust, region, qty]
 
 -- title: COUNT of nothing is NULL
 SELECT * FROM (SELECT region, cust, qty FROM orders) PIVOT (COUNT(*) AS n, MAX(qty) FOR region IN ('a', NULL)) AS p
----- SqlError
-cannot read the query: Expecting FOR (line 1, column 110)
+---- tree
+Project [cust, CASE WHEN count_region > 0 THEN count_region END AS a_n, a_max_qty AS a_max(qty), CASE WHEN count_region_2 > 0 THEN count_region_2 END AS null_n, null_max_qty AS null_max(qty)]
+  Aggregate by [cust] compute [MAX(CASE WHEN region IS NOT DISTINCT FROM 'a' THEN qty END) AS a_max_qty, MAX(CASE WHEN region IS NOT DISTINCT FROM CAST(NULL AS STRING) THEN qty END) AS null_max_qty, COUNT(CASE WHEN region IS NOT DISTINCT FROM 'a' THEN 1 END) AS count_region, COUNT(CASE WHEN region IS NOT DISTINCT FROM CAST(NULL AS STRING) THEN 1 END) AS count_region_2]
+    Scan orders [cust, region, qty]
 
 -- title: COUNT of nothing is 0 beside a string
 SELECT * FROM (SELECT region, cust, qty FROM orders) PIVOT (COUNT(qty), MAX(region) FOR cust IN (1))
----- SqlError
-cannot read the query: Expecting FOR (line 1, column 100)
+---- tree
+Project [1_count_qty AS 1_count(qty), 1_max_region AS 1_max(region)]
+  Aggregate by [] compute [COUNT(CASE WHEN cust IS NOT DISTINCT FROM 1 THEN qty END) AS 1_count_qty, MAX(CASE WHEN cust IS NOT DISTINCT FROM 1 THEN region END) AS 1_max_region]
+    Scan orders [cust, region, qty]
 
 -- title: several columns, an expression, names
 SELECT q.a, q.b FROM (SELECT region, cust, qty FROM orders) PIVOT (SUM(qty) + MIN(qty) FOR (region, cust) IN (('a', 1), ('b', 2) AS x)) AS q(a, b)
@@ -22,8 +28,8 @@ Project [CASE WHEN count_cust_region > 0 THEN sum_cust_qty + min_cust_qty END AS
 
 -- title: a type that is not known
 SELECT * FROM (SELECT region, cust, f(qty) AS q FROM orders) PIVOT (COUNT(q), MAX(q) FOR cust IN (1))
----- SqlError
-cannot read the query: Expecting FOR (line 1, column 101)
+---- UnsupportedSqlError
+this PIVOT cannot be kept incrementally: whether a value without rows gives NULL depends on a type that is not known here (line 1, column 62). Write the aggregates as agg(...) FILTER (WHERE column = value), or cast their argument
 
 -- title: UNPIVOT
 SELECT * FROM (SELECT id, cust, qty FROM orders) UNPIVOT (v FOR k IN (cust AS c, qty))
