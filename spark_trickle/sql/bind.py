@@ -29,6 +29,11 @@ class Subqueries(Protocol):
         """Where to say what was decided for the user."""
         ...
 
+    @property
+    def kinds(self) -> Mapping[str, str]:
+        """Spark's types of columns of the tree, where they are known."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Binding:
@@ -47,7 +52,7 @@ def bind(node: exp.Expr, where: Binding) -> exp.Expr:
     """The expression over columns of the operator tree."""
     holder = exp.Paren(this=node.copy())
     _bind(holder.this, where)
-    complete(holder, where.subqueries.completions)
+    complete(holder, where.text, where.subqueries.kinds, where.subqueries.completions)
     calls = [found for found in holder.walk() if isinstance(found, (exp.Filter, exp.Anonymous, exp.Any))]
     for call in reversed(calls):  # a call before the FILTER around it
         merged = algebraic(call)
@@ -172,7 +177,7 @@ def _reject(node: exp.Expr, where: Binding) -> None:
             "IN",
         )
     for kind, construct, why, hint in _REJECTED:
-        if isinstance(node, kind):
+        if isinstance(node, kind) and not isinstance(node.parent, (exp.Like, exp.ILike)):
             raise unsupported(where.text, node, construct, why, hint, kind.__name__.upper())
     if isinstance(node, exp.Anonymous) and is_generator(node):
         raise wrong(where.text, node, f"{node.name} inside an expression", hint="Put it in a subquery of its own")

@@ -9,11 +9,14 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from spark_trickle.sql.functions import APPROXIMATE, function_name, is_ordered
+from spark_trickle.sql.known_types import Kinds, type_of
+from spark_trickle.sql.parse import unsupported
 
+_UNORDERED = {exp.DType.MAP, exp.DType.VARIANT}
 _AROUND = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)
 
 
-def complete(holder: exp.Expr, said: list[str]) -> None:
+def complete(holder: exp.Expr, text: str, kinds: Kinds, said: list[str]) -> None:
     """Decide all such aggregates under a node; inside OVER the order of the window decides.
 
     Args:
@@ -26,9 +29,21 @@ def complete(holder: exp.Expr, said: list[str]) -> None:
         decide = _DECISIONS.get(name)
         if decide is not None and not _in_window(call):
             before = _text(call)
+            _check_order(call, text, kinds)
             after = decide(call)
             if after is not None:
                 said.append(f"{before} may have several answers for the same rows: it is {_text(after)} here")
+
+
+def _check_order(call: exp.Anonymous, text: str, kinds: Kinds) -> None:
+    """Refuse values that cannot be ordered, where their type is known; elsewhere the engine refuses them."""
+    for part in call.expressions[:1]:
+        kind = type_of(part.expressions[0] if isinstance(part, exp.Distinct) else part, kinds)
+        if kind is not None and (_UNORDERED & {found.this for found in kind.find_all(exp.DataType)}):
+            name = function_name(call)
+            why = "several answers are right, and values that are or hold maps or variants have no order to choose by"
+            hint = "Put to_json(...) around the value, or aggregate the keys and values one by one"
+            raise unsupported(text, call, f"{name} of a map or a variant", why, hint, name.upper())
 
 
 def _in_window(call: exp.Expr) -> bool:

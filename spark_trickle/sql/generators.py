@@ -103,6 +103,15 @@ def lateral_join(builder: Builder, left: Relation, node: exp.Join, where: Bindin
             "Filter the array instead: LEFT JOIN LATERAL explode(filter(...))",
             "LATERAL",
         )
+    if side and "start" not in condition.meta:
+        raise unsupported(
+            builder.text,
+            lateral,
+            f"LEFT JOIN LATERAL {function_name(lateral.this)} without ON",
+            "Spark loses the rows that it should keep",
+            "Write ON true after it, or LATERAL VIEW OUTER",
+            "LATERAL",
+        )
     alias = lateral.args.get("alias")
     names = tuple(found.name for found in alias.args.get("columns") or ()) if alias else ()
     made = _generator(lateral.this, names, where, builder, outer=bool(side))

@@ -36,6 +36,10 @@ class TrickleSpark(Spark):
         RANGE_PARSERS: ClassVar[dict[Any, Any]] = {
             kind: read for kind, read in SparkParser.RANGE_PARSERS.items() if kind != TokenType.FOR
         }
+        PRIMARY_PARSERS: ClassVar[dict[Any, Any]] = {
+            **SparkParser.PRIMARY_PARSERS,
+            TokenType.TRUE: lambda _, token: _true(token),
+        }
         FUNCTIONS: ClassVar[dict[str, Any]] = {name: SparkParser.FUNCTIONS[name] for name in _UNDERSTOOD}
         FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
             name: SparkParser.FUNCTION_PARSERS[name] for name in _SPECIAL_SYNTAX
@@ -45,6 +49,13 @@ class TrickleSpark(Spark):
             # sqlglot takes a function only; Spark any expression over aggregates.
             found = self._parse_disjunction()
             return None if found is None else self._parse_alias(found)
+
+
+def _true(token: Token) -> exp.Boolean:
+    """A TRUE that was written, in contrast to the one that sqlglot gives a join without ON."""
+    found = exp.true()
+    found.meta["start"] = token.start
+    return found
 
 
 def parse_query(text: str) -> exp.Query:

@@ -112,6 +112,7 @@ _NUMBERS = frozenset({
     "stddev_samp", "sum", "try_avg", "try_sum", "var_pop", "var_samp", "variance",
 })  # fmt: skip
 """Aggregates that give a number or a truth value, whatever they are given."""
+_NO_NUMBERS = frozenset({"sort_array", "array_sort", "withingroup", "collect_list", "collect_set", "array_agg"})
 _INTEGERS = frozenset({"TINYINT", "SMALLINT", "INT", "BIGINT"})
 _NUMERIC = frozenset({"TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL", "BOOLEAN"})
 _NULL_OF_NOTHING = frozenset({"sum", "avg", "min", "max"})
@@ -125,6 +126,8 @@ def _absent_is_null(builder: Builder, node: exp.Expr, calls: list[exp.Expr]) -> 
     for call in (found for bound in calls for found in _aggregates(bound)):
         if function_name(bare_call(call)) in _NUMBERS:
             continue
+        if function_name(call) in _NO_NUMBERS:
+            return False
         kind = type_of(call.this, builder.kinds) if isinstance(call, (exp.Min, exp.Max)) else None
         if kind is None:
             doubtful = True

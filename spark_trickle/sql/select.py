@@ -62,6 +62,10 @@ class Pending:
     def completions(self) -> list[str]:
         return self.builder.completions
 
+    @property
+    def kinds(self) -> Mapping[str, str]:
+        return self.builder.kinds
+
     def scalar(self, node: exp.Expr, outer: Scope) -> exp.Column:
         built = self.builder.query(node, self.ctes, outer)
         if len(built.outputs) != 1:
@@ -112,7 +116,8 @@ def select(builder: Builder, node: exp.Select, ctes: Mapping[str, Cte], outer: S
     outputs, made = _outputs(node, where, builder)
     having = _having(node, where, outputs)
     group = node.args.get("group")
-    if group is not None or having is not None or any(has_aggregate(output.expression) for output in outputs):
+    listed = [*(output.expression for output in outputs), *(found.call for found in made)]
+    if group is not None or having is not None or any(map(has_aggregate, listed)):
         sets = _sets(group, outputs, where, builder.names)
         keys = list(sets.keys) if sets else _keys(group, outputs, where) if group is not None else []
         grouping = Grouping(where, builder.names, sets)

@@ -1,4 +1,4 @@
-"""Queries that DuckDB writes otherwise than Spark: each is kept, and compared with the same question in DuckDB's words."""
+"""Queries that DuckDB writes otherwise than Spark: each is kept, and compared with the same question in its words."""
 
 from __future__ import annotations
 

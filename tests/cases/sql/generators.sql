@@ -50,6 +50,14 @@ Project [region, q]
     Aggregate by [region] compute [SORT_ARRAY(COLLECT_LIST(qty)) AS sort_array_qty]
       Scan orders [region, qty]
 
+-- title: a generator over all rows as one group
+SELECT explode(array(SUM(qty), MAX(qty))) AS q FROM orders
+---- tree
+Project [q]
+  Generate EXPLODE(ARRAY(sum_qty, max_qty)) AS [q]
+    Aggregate by [] compute [SUM(qty) AS sum_qty, MAX(qty) AS max_qty]
+      Scan orders [qty]
+
 -- title: in FROM
 SELECT e.v, id FROM explode(array(1, 2)) AS e(v), orders WHERE v = qty
 ---- tree
@@ -90,6 +98,11 @@ Project [id, v]
 
 -- title: LEFT JOIN LATERAL
 SELECT o.id, v FROM orders o LEFT JOIN LATERAL explode(array(o.qty)) AS x(v)
+---- UnsupportedSqlError
+LEFT JOIN LATERAL explode without ON cannot be kept incrementally: Spark loses the rows that it should keep (line 1, column 40). Write ON true after it, or LATERAL VIEW OUTER
+
+-- title: LEFT JOIN LATERAL ON true
+SELECT o.id, v FROM orders o LEFT JOIN LATERAL explode(array(o.qty)) AS x(v) ON true
 ---- tree
 Project [id, v]
   Generate outer EXPLODE(ARRAY(qty)) AS [v]
