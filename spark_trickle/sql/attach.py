@@ -14,6 +14,7 @@ from spark_trickle.sql.decorrelate import Decorrelation
 from spark_trickle.sql.free import free
 from spark_trickle.sql.operators import (
     Aggregate,
+    Distinct,
     Filter,
     Item,
     Join,
@@ -104,10 +105,7 @@ class _Attaching:
             return self._decided(self.outer, exp.true(), use)
         pulled = self.correlation.pull(operator)
         if not pulled.conditions:
-            number = self.names.fresh("count")
-            count = Aggregate(operator, (), (Item(number, exp.Count(this=exp.Star(), big_int=True)),))
-            some = exp.GT(this=column(number), expression=exp.Literal.number(0))
-            return self._decided(Join((self.outer, count)), some, use)
+            return self._decided(*self._any(operator), use)
         return self._match(pulled.operator, pulled.conditions, use)
 
     def contained(self, use: Use) -> Operator:
@@ -128,28 +126,34 @@ class _Attaching:
         operator = Match(operator, pulled.operator, (*pulled.conditions, is_null), MatchKind.MARK, unknown)
         return self._with(operator, self.found.name, _three_valued(column(fits), column(unknown)))
 
-    def _alone(self, operator: Operator, equal: exp.EQ, use: Use) -> Operator:
-        """IN a column of an independent query: whether NULLs matter is known from two counts, so the equality stays."""
-        value = self.found.values[0]
-        number, known = self.names.fresh("count"), self.names.fresh("known")
-        calls = (
-            Item(number, exp.Count(this=exp.Star(), big_int=True)),
-            Item(known, exp.Count(this=value.copy(), big_int=True)),
-        )
-        counts = Aggregate(operator, (), calls)
-        operand = self.found.operands[0]
+    def _any(self, operator: Operator) -> tuple[Operator, exp.Expr]:
+        """Beside the outer rows whether an independent query has rows: a count of at most one, which seldom changes."""
+        one, number = self.names.fresh("one"), self.names.fresh("count")
+        once = Distinct(Project(operator, (Item(one, exp.true()),)))
+        count = Aggregate(once, (), (Item(number, exp.Count(this=exp.Star(), big_int=True)),))
         some = exp.GT(this=column(number), expression=exp.Literal.number(0))
-        nulls = exp.LT(this=column(known), expression=column(number))
-        unsure: exp.Expr = nulls
-        if not isinstance(operand, exp.Literal):
-            is_null = exp.Is(this=_operand(operand), expression=exp.Null())
-            unsure = exp.and_(some, exp.paren(exp.or_(is_null, nulls)))
+        return Join((self.outer, count)), some
+
+    def _alone(self, operator: Operator, equal: exp.EQ, use: Use) -> Operator:
+        """IN a column of an independent query: an equality, and one row that says whether NULLs matter.
+
+        That row seldom changes: it is NULL without rows, else whether there is a NULL among them.
+        """
+        is_null, nulls = self.names.fresh("is_null"), self.names.fresh("has_nulls")
+        missing = exp.Is(this=_operand(self.found.values[0]), expression=exp.Null())
+        kinds = Distinct(Project(operator, (Item(is_null, missing),)))
+        flag = Aggregate(kinds, (), (Item(nulls, exp.Max(this=column(is_null))),))
+        some = exp.Not(this=exp.Is(this=column(nulls), expression=exp.Null()))
+        unsure = exp.and_(some, column(nulls))
+        if not isinstance(self.found.operands[0], exp.Literal):
+            unknown = exp.Is(this=_operand(self.found.operands[0]), expression=exp.Null())
+            unsure = exp.and_(some, exp.paren(exp.or_(unknown, column(nulls))))
         if use is Use.MUST_NOT:
             rest = Match(self.outer, operator, (equal,), MatchKind.ANTI)
-            return self._only(Join((rest, counts)), (exp.Not(this=exp.paren(unsure)),))
+            return self._only(Join((rest, flag)), (exp.Not(this=exp.paren(unsure)),))
         fits = self.names.fresh("fits")
         marked = Match(self.outer, operator, (equal,), MatchKind.MARK, fits)
-        return self._with(Join((marked, counts)), self.found.name, _three_valued(column(fits), unsure))
+        return self._with(Join((marked, flag)), self.found.name, _three_valued(column(fits), unsure))
 
     def total(self) -> Operator:
         """Beside each row the aggregate of what it sees; without a group, that of nothing."""
