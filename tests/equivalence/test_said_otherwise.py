@@ -19,7 +19,7 @@ SAME = {
         "SELECT o.id, (cust, qty) IN (SELECT id, tier FROM cust) AS e FROM orders o",
         "SELECT o.id, CASE WHEN EXISTS (SELECT 1 FROM cust c WHERE o.cust = c.id AND o.qty = c.tier) THEN TRUE WHEN "
         "EXISTS (SELECT 1 FROM cust c WHERE (o.cust = c.id AND o.qty = c.tier) IS NULL) THEN NULL ELSE FALSE END AS e "
-        "AS m FROM orders o",
+        "FROM orders o",
     ),
     "an outer column in ON of an outer join": (
         "SELECT o.id, (SELECT COUNT(c.id) FROM items i LEFT JOIN cust c ON c.id = i.oid AND c.tier = o.qty WHERE i.oid "
