@@ -107,7 +107,6 @@ SELECT region, SUM((SELECT COUNT(*) FROM items i WHERE i.oid = o.id)) AS s FROM 
 SELECT (SELECT COUNT(*) FROM items i WHERE i.oid = o.id) AS k, COUNT(*) AS n FROM orders o GROUP BY (SELECT COUNT(*)
     FROM items i WHERE i.oid = o.id);
 SELECT o.id, c.name FROM orders o JOIN cust c ON o.cust = c.id AND EXISTS (SELECT 1 FROM items i WHERE i.oid = o.id);
-SELECT o.id, c.name FROM orders o LEFT JOIN cust c ON o.cust = c.id AND o.id IN (SELECT oid FROM items);
 SELECT o.id, t.s, t.k FROM orders o, LATERAL (SELECT SUM(n) AS s, COUNT(*) AS k FROM items i WHERE i.oid = o.id) t;
 SELECT o.id, t.sku FROM orders o, LATERAL (SELECT sku, n + o.qty AS x FROM items i WHERE i.oid = o.id) t WHERE x > 1;
 SELECT o.id, t.sku, t.x FROM orders o LEFT JOIN LATERAL (SELECT sku, n + 1 AS x FROM items i WHERE i.oid = o.id) t ON TRUE;

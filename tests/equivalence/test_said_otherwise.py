@@ -33,6 +33,11 @@ SAME = {
         "SELECT o.id, (SELECT COUNT(*) FROM cust c WHERE c.id = o.cust) + 10 * (SELECT COUNT(*) FROM items i WHERE i.n "
         "< o.qty) AS m FROM orders o",
     ),
+    "IN in ON of an outer join": (
+        "SELECT o.id, c.name FROM orders o LEFT JOIN cust c ON o.cust = c.id AND o.id IN (SELECT oid FROM items)",
+        "SELECT o.id, c.name FROM (SELECT *, EXISTS (SELECT 1 FROM items WHERE oid = p.id) AS e FROM orders p) o LEFT "
+        "JOIN cust c ON o.cust = c.id AND o.e",
+    ),
     "a subquery about the optional side in ON": (
         "SELECT o.id, c.name FROM orders o LEFT JOIN cust c ON o.cust = c.id AND EXISTS (SELECT 1 FROM items i WHERE "
         "i.oid = c.id)",
