@@ -128,7 +128,7 @@ class Bench:
         present = self.workspace.heads()
         if plan is None:
             with sql_errors(f"the query of '{table.name}'"):
-                frame = self.workspace.session.sql(table.query)
+                frame = self.workspace.session.sql(self.decided_query(table))
             written = writer.whole(table.name, frame, exists=table.name in present)
             return Staged(
                 rows_inserted=written.inserted, rows_deleted=written.deleted, changed=True, commits=written.commits
@@ -182,6 +182,10 @@ class Bench:
         rows = written.inserted + written.deleted
         known = KnownChange(frame, rows, insert_only=written.deleted == 0)
         self._known[table.name, before.snapshot_id, after.snapshot_id] = known
+
+    def decided_query(self, table: StreamTable) -> str:
+        """The query of a stream table, with everything decided that its text leaves open."""
+        return self._analyzed(table).completed or table.query
 
     def create_empty(self, table: StreamTable) -> None:
         """The table with its columns and no rows, for a stream table that is loaded later."""
