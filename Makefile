@@ -37,13 +37,11 @@ format: setup ## Put the code into its format
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
 
-bench: ## Measure incremental against full; TPC-H with SF=1 (CHANGES=0.01, ROWS=8000, QUERIES=1,5-7, WAREHOUSE=folder)
+bench: setup ## Measure incremental against full; SF=1 for TPC-H (CHANGES=0.01, ROWS=8000, QUERIES=1,5-7, WAREHOUSE=folder)
 ifdef SF
-	@scripts/setup.sh --bench
 	$(BIN)/python -m bench.tpch --scale $(SF) $(if $(CHANGES),--changes $(CHANGES)) $(if $(ROWS),--changed-rows $(ROWS)) \
 		$(if $(QUERIES),--queries $(QUERIES)) $(if $(WAREHOUSE),--warehouse $(WAREHOUSE))
 else
-	@scripts/setup.sh
 	$(BIN)/python -m bench
 endif
 

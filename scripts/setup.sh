@@ -1,14 +1,11 @@
 #!/usr/bin/env bash
-# Makes the working copy ready: .venv with the versions of constraints.txt, Java, Spark's jars; with --test PostgreSQL too,
-# with --bench the generator of TPC-H.
+# Makes the working copy ready: .venv with the versions of constraints.txt, Java, Spark's jars; with --test PostgreSQL too.
 # Does only what is missing, so it may be run before everything.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 wants_tests=no
-wants_bench=no
 if [[ "${1:-}" == "--test" ]]; then wants_tests=yes; fi
-if [[ "${1:-}" == "--bench" ]]; then wants_bench=yes; fi
 
 say() { printf 'setup: %s\n' "$*"; }
 fail() { printf 'setup: %s\n' "$*" >&2; exit 1; }
@@ -49,12 +46,6 @@ python_packages() {
     echo "$wanted" >$stamp
 }
 
-tpch_generator() {
-    if [[ -x .venv/bin/tpchgen-cli ]]; then return; fi
-    say "installing tpchgen-cli"
-    .venv/bin/python -m pip install --quiet --constraint constraints.txt --group bench
-}
-
 java_version() {
     local java=java
     if [[ -n "${JAVA_HOME:-}" && -x "$JAVA_HOME/bin/java" ]]; then java="$JAVA_HOME/bin/java"; fi
@@ -87,5 +78,4 @@ python_packages
 java_runtime
 .venv/bin/python scripts/fetch_jars.py
 if [[ $wants_tests == yes ]]; then postgresql_server; fi
-if [[ $wants_bench == yes ]]; then tpch_generator; fi
 say "ready"

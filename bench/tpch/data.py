@@ -86,5 +86,5 @@ def _generator() -> str:
     beside = Path(sys.executable).parent / "tpchgen-cli"
     found = str(beside) if beside.exists() else shutil.which("tpchgen-cli")
     if found is None:
-        raise SystemExit("tpchgen-cli is not installed: scripts/setup.sh --bench does it")
+        raise SystemExit("tpchgen-cli is not installed: make setup does it")
     return found
