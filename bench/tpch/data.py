@@ -35,7 +35,9 @@ FILES_AT_SCALE_1: Mapping[str, int] = MappingProxyType(
 
 def generate(folder: Path, scale: float) -> None:
     """Write the tables to Parquet files in order of their keys."""
-    program = _generator()
+    program = generator()
+    if program is None:
+        raise SystemExit("tpchgen-cli is not installed: make setup does it")
     for table, files in FILES_AT_SCALE_1.items():
         if (folder / table).exists():
             continue
@@ -82,9 +84,7 @@ def row_counts(engine: Engine) -> dict[str, int]:
     return {table: engine.spark.table(table).count() for table in FILES_AT_SCALE_1}
 
 
-def _generator() -> str:
+def generator() -> str | None:
+    """The program that makes the data: beside Python, or anywhere."""
     beside = Path(sys.executable).parent / "tpchgen-cli"
-    found = str(beside) if beside.exists() else shutil.which("tpchgen-cli")
-    if found is None:
-        raise SystemExit("tpchgen-cli is not installed: make setup does it")
-    return found
+    return str(beside) if beside.exists() else shutil.which("tpchgen-cli")
