@@ -36,11 +36,17 @@ from spark_trickle.sql.sources import SourceCatalog, SourceView
 _MAX_DEPTH = 60
 
 
-def build(query: str, catalog: SourceCatalog, output_names: tuple[str, ...] | None = None) -> Operator:
+def build(
+    query: str,
+    catalog: SourceCatalog,
+    output_names: tuple[str, ...] | None = None,
+    completions: list[str] | None = None,
+) -> Operator:
     """The operator tree of a query.
 
     Args:
         output_names: names of the output columns, where the engine that runs the query knows better.
+        completions: filled with what was decided where the text leaves several answers open, one sentence each.
 
     Raises:
         SqlError: the text cannot be understood.
@@ -49,7 +55,10 @@ def build(query: str, catalog: SourceCatalog, output_names: tuple[str, ...] | No
     tree = parse_query(query)
     lambdas = {name.name for found in tree.find_all(exp.Lambda) for name in found.expressions}
     # A column with the name of a lambda's parameter would be captured by it.
-    built = Builder(query, catalog, Names(lambdas)).query(tree, {})
+    builder = Builder(query, catalog, Names(lambdas))
+    built = builder.query(tree, {})
+    if completions is not None:
+        completions.extend(dict.fromkeys(builder.completions))
     names = output_names or built.names
     if len(names) != len(built.outputs):
         raise UserError(f"the query has {len(built.outputs)} columns, and {len(names)} names were given")
@@ -95,6 +104,8 @@ class Builder:
     depth: int = 0
     shared: dict[int, Built] = field(default_factory=dict)
     """CTEs that were built, by identity: used again, a grouping in them is kept once."""
+    completions: list[str] = field(default_factory=list)
+    """What was decided where the text leaves several answers open, for the user to read."""
 
     def query(self, node: exp.Expr, ctes: Mapping[str, Cte], outer: Scope | None = None) -> Built:
         """Any query: SELECT, set operation, parenthesised, with or without WITH."""
@@ -237,7 +248,12 @@ class Builder:
         source = self.catalog.resolve(parts if len(parts) > 1 else (*self.namespace, *parts))
         if isinstance(source, SourceView):
             inner = Builder(
-                source.text, self.catalog, self.names, tuple(source.default_namespace.split(".")), self.depth + 1
+                source.text,
+                self.catalog,
+                self.names,
+                tuple(source.default_namespace.split(".")),
+                self.depth + 1,
+                completions=self.completions,
             )
             return inner.query(parse_query(source.text), {}).under(qualifier, columns)
         for name, _ in source.columns:

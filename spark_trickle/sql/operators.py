@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from sqlglot import exp
 
@@ -131,8 +132,163 @@ class Aggregate:
         return tuple(item.name for item in (*self.keys, *self.calls))
 
 
-Operator = Scan | OneRow | Filter | Project | Join | UnionAll | Distinct | Aggregate
-OPERATORS: tuple[type, ...] = (Scan, OneRow, Filter, Project, Join, UnionAll, Distinct, Aggregate)
+@dataclass(frozen=True, slots=True)
+class OuterJoin:
+    """The inner join of two inputs, and the rows of one or both that found no partner, with NULLs beside them."""
+
+    left: Operator
+    right: Operator
+    conditions: tuple[exp.Expr, ...]
+    keeps_left: bool = True
+    keeps_right: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (*self.left.columns, *self.right.columns)
+
+
+class MatchKind(StrEnum):
+    """What becomes of a left row, depending on whether some right row fits it."""
+
+    SEMI = "semi"
+    """It stays if one fits."""
+    ANTI = "anti"
+    """It stays if none fits."""
+    MARK = "mark"
+    """It stays, with a column that says whether one fits: true or false, never NULL."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Rows of the left input, by whether all conditions are true for some row of the right one."""
+
+    left: Operator
+    right: Operator
+    conditions: tuple[exp.Expr, ...]
+    kind: MatchKind
+    mark: str = ""
+    """Name of the column, for MARK."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (*self.left.columns, self.mark) if self.kind is MatchKind.MARK else self.left.columns
+
+
+@dataclass(frozen=True, slots=True)
+class Generate:
+    """Each row beside each row that a generator (explode, inline, stack, ...) makes of it."""
+
+    input: Operator
+    call: exp.Expr
+    """The generator, over the columns of the input."""
+    outputs: tuple[str, ...]
+    outer: bool = False
+    """A row for which the generator makes nothing stays, with NULLs."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (*self.input.columns, *self.outputs)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Each row with columns computed from its partition."""
+
+    input: Operator
+    keys: tuple[str, ...]
+    """Columns of the input that make the partitions. Empty: one partition."""
+    items: tuple[Item, ...]
+    """Whole `f(...) OVER (PARTITION BY keys ORDER BY ... frame)` expressions. Ties that matter are decided."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (*self.input.columns, *(item.name for item in self.items))
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """The first rows in an order that decides all ties between different rows."""
+
+    input: Operator
+    order: tuple[exp.Ordered, ...]
+    count: int | None
+    offset: int = 0
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.input.columns
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """Inside the step of a recursion: the rows that the step before found."""
+
+    name: str
+    items: tuple[ScanColumn, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(item.name for item in self.items)
+
+
+@dataclass(frozen=True, slots=True)
+class Recursion:
+    """The rows of the base, and all that the step makes of them, again and again (WITH RECURSIVE, UNION ALL)."""
+
+    name: str
+    base: Operator
+    step: Operator
+    columns: tuple[str, ...]
+    """By position those of base and step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Once:
+    """The same rows; a mark for whoever runs the tree: used in several places, it is computed once."""
+
+    input: Operator
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.input.columns
+
+
+Operator = (
+    Scan
+    | OneRow
+    | Filter
+    | Project
+    | Join
+    | UnionAll
+    | Distinct
+    | Aggregate
+    | OuterJoin
+    | Match
+    | Generate
+    | Window
+    | Limit
+    | Again
+    | Recursion
+    | Once
+)
+OPERATORS: tuple[type, ...] = (
+    Scan,
+    OneRow,
+    Filter,
+    Project,
+    Join,
+    UnionAll,
+    Distinct,
+    Aggregate,
+    OuterJoin,
+    Match,
+    Generate,
+    Window,
+    Limit,
+    Again,
+    Recursion,
+    Once,
+)
 
 
 def column(name: str, table: str | None = None) -> exp.Column:
@@ -150,7 +306,11 @@ def inputs(operator: Operator) -> tuple[Operator, ...]:
     match operator:
         case Join() | UnionAll():
             return operator.inputs
-        case Scan() | OneRow():
+        case OuterJoin() | Match():
+            return (operator.left, operator.right)
+        case Recursion():
+            return (operator.base, operator.step)
+        case Scan() | OneRow() | Again():
             return ()
         case _:
             return (operator.input,)
@@ -161,7 +321,11 @@ def with_inputs(operator: Operator, new: tuple[Operator, ...]) -> Operator:
     match operator:
         case Join() | UnionAll():
             return replace(operator, inputs=new)
-        case Scan() | OneRow():
+        case OuterJoin() | Match():
+            return replace(operator, left=new[0], right=new[1])
+        case Recursion():
+            return replace(operator, base=new[0], step=new[1])
+        case Scan() | OneRow() | Again():
             return operator
         case _:
             return replace(operator, input=new[0])

@@ -9,16 +9,24 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from spark_trickle.sql.operators import (
+    Again,
     Aggregate,
     Distinct,
     Filter,
+    Generate,
     Item,
     Join,
+    Limit,
+    Match,
+    MatchKind,
     OneRow,
     Operator,
+    OuterJoin,
     Project,
+    Recursion,
     Scan,
     UnionAll,
+    Window,
     column,
     inputs,
     scans,
@@ -52,6 +60,10 @@ class _Renderer:
     def query(self, operator: Operator) -> exp.Query:
         if isinstance(operator, UnionAll):
             return self._union(operator)
+        if isinstance(operator, Limit):
+            return self._limit(operator)
+        if isinstance(operator, Recursion):
+            return self._recursion(operator)
         items: tuple[Item, ...] = tuple(Item(name, column(name)) for name in operator.columns)
         source: Operator = operator
         if isinstance(source, Project):
@@ -62,13 +74,35 @@ class _Renderer:
             return (
                 self._over(source.input, items, ()).distinct() if source is operator else self._over(source, items, ())
             )
+        if isinstance(source, Window) and all(item.is_rename for item in items):
+            values = {item.name: item.expression for item in source.items}
+            return self._over(source.input, _computed(items, values), ())
+        if isinstance(source, Match) and source.kind is MatchKind.MARK and all(item.is_rename for item in items):
+            return self._marked(source, items)
         if isinstance(source, Filter):
             return self._over(source.input, items, source.conditions)
         return self._over(source, items, ())
 
+    def _limit(self, limit: Limit) -> exp.Query:
+        selected = self._over(limit.input, tuple(Item(name, column(name)) for name in limit.columns), ())
+        # Sorting names the columns of the result here, whatever the input calls them.
+        selected = selected.order_by(*(part.copy() for part in limit.order), copy=False)
+        if limit.count is not None:
+            selected = selected.limit(limit.count, copy=False)
+        return selected.offset(limit.offset, copy=False) if limit.offset else selected
+
+    def _recursion(self, recursion: Recursion) -> exp.Query:
+        body = exp.union(self.query(recursion.base), self.query(recursion.step), distinct=False, copy=False)
+        names = [exp.to_identifier(name, quoted=True) for name in recursion.columns]
+        alias = exp.TableAlias(this=exp.to_identifier(recursion.name, quoted=True), columns=names)
+        table = exp.alias_(exp.table_(recursion.name, quoted=True), self._alias(), table=True, quoted=True)
+        selected = exp.Select().from_(table, copy=False).select(*(column(name) for name in recursion.columns))
+        selected.set("with_", exp.With(expressions=[exp.CTE(this=body, alias=alias)], recursive=True))
+        return selected
+
     def _over(self, source: Operator, items: tuple[Item, ...], conditions: tuple[exp.Expr, ...]) -> exp.Select:
         found = self._from(source)
-        if isinstance(source, Scan):
+        if isinstance(source, (Scan, Again)):
             names = {item.name: column(item.source) for item in source.items}
             items = tuple(Item(item.name, _replaced(item.expression, names)) for item in items)
             conditions = tuple(_replaced(condition, names) for condition in conditions)
@@ -93,7 +127,7 @@ class _Renderer:
         selected = self._over(below, chosen, conditions)
         if not keys:
             return selected
-        if isinstance(below, Scan):
+        if isinstance(below, (Scan, Again)):
             names = {item.name: column(item.source) for item in below.items}
             keys = [_replaced(key, names) for key in keys]
         return selected.group_by(*(key.copy() for key in keys), copy=False)
@@ -105,8 +139,17 @@ class _Renderer:
             case Scan():
                 leaf = exp.table_(source.source, db=source.version, quoted=True)
                 return exp.Select().from_(exp.alias_(leaf, self._alias(), table=True, quoted=True), copy=False)
+            case Again():
+                table = exp.alias_(exp.table_(source.name, quoted=True), self._alias(), table=True, quoted=True)
+                return exp.Select().from_(table, copy=False)
             case Join():
                 return self._joined(source)
+            case OuterJoin():
+                return self._outer(source)
+            case Match() if source.kind is not MatchKind.MARK:
+                return self._matched(source)
+            case Generate():
+                return self._generated(source)
         return exp.Select().from_(self._subquery(source), copy=False)
 
     def _joined(self, join: Join) -> exp.Select:
@@ -127,6 +170,33 @@ class _Renderer:
             else:
                 selected = selected.join(subquery, join_type="cross", copy=False)
         return selected
+
+    def _outer(self, join: OuterJoin) -> exp.Select:
+        side = {(True, False): "left", (False, True): "right", (True, True): "full"}
+        kind = side[join.keeps_left, join.keeps_right]
+        selected = exp.Select().from_(self._subquery(join.left), copy=False)
+        return selected.join(self._subquery(join.right), on=_conjunction(join.conditions), join_type=kind, copy=False)
+
+    def _matched(self, match: Match) -> exp.Select:
+        selected = exp.Select().from_(self._subquery(match.left), copy=False)
+        kind = "left semi" if match.kind is MatchKind.SEMI else "left anti"
+        return selected.join(self._subquery(match.right), on=_conjunction(match.conditions), join_type=kind, copy=False)
+
+    def _marked(self, match: Match, items: tuple[Item, ...]) -> exp.Select:
+        # Both sides are subqueries, so that inside EXISTS no name of a table can hide one of the left side.
+        selected = exp.Select().from_(self._subquery(match.left), copy=False)
+        fits = exp.Select().from_(self._subquery(match.right), copy=False).select(exp.Literal.number(1), copy=False)
+        if match.conditions:
+            fits = fits.where(*(condition.copy() for condition in match.conditions), copy=False)
+        values: dict[str, exp.Expr] = {match.mark: exp.Exists(this=fits)}
+        return selected.select(*(_aliased(item) for item in _computed(items, values)), copy=False)
+
+    def _generated(self, generate: Generate) -> exp.Select:
+        selected = exp.Select().from_(self._subquery(generate.input), copy=False)
+        names = [exp.to_identifier(name, quoted=True) for name in generate.outputs]
+        alias = exp.TableAlias(this=exp.to_identifier(self._alias(), quoted=True), columns=names)
+        view = exp.Lateral(this=generate.call.copy(), view=True, outer=generate.outer, alias=alias)
+        return selected.lateral(view, copy=False)
 
     def _subquery(self, operator: Operator) -> exp.Subquery:
         alias = self._alias()
@@ -150,6 +220,14 @@ class _Renderer:
     def _alias(self) -> str:
         self.count += 1
         return f"{self.prefix}{self.count}"
+
+
+def _computed(items: tuple[Item, ...], values: dict[str, exp.Expr]) -> tuple[Item, ...]:
+    return tuple(Item(item.name, values.get(item.expression.name, item.expression)) for item in items)
+
+
+def _conjunction(conditions: tuple[exp.Expr, ...]) -> exp.Expr:
+    return exp.and_(*(_operand(condition) for condition in conditions), copy=False) if conditions else exp.true()
 
 
 def _operand(condition: exp.Expr) -> exp.Expr:

@@ -1,5 +1,6 @@
 """Small rewrites that spare the rules special cases: joins flattened, conditions moved next to the rows they are
-about, columns that nobody reads left out. The result of the query stays the same, row for row.
+about, what only looks at rows put above what multiplies them. The result of the query stays the same, row for row.
+Columns that nobody reads are left out by `prune`.
 """
 
 from __future__ import annotations
@@ -12,19 +13,25 @@ from spark_trickle.sql.operators import (
     Aggregate,
     Distinct,
     Filter,
+    Generate,
     Item,
     Join,
+    Match,
+    MatchKind,
     OneRow,
     Operator,
+    OuterJoin,
     Project,
-    Scan,
+    Recursion,
     UnionAll,
+    Window,
     column,
     inputs,
     substitute,
     used,
     with_inputs,
 )
+from spark_trickle.sql.prune import pruned
 
 
 def simplified(operator: Operator) -> Operator:
@@ -43,6 +50,12 @@ def pushed(operator: Operator) -> Operator:
             return projected(pushed(operator.input), operator.items)
         case UnionAll():
             return _flat(operator)
+        case OuterJoin():
+            return _outer(operator, pushed(operator.left), pushed(operator.right))
+        case Match():
+            return _match(operator, pushed(operator.left), pushed(operator.right))
+        case Recursion():
+            return with_inputs(operator, tuple(_ordered(pushed(part), part.columns) for part in inputs(operator)))
     return with_inputs(operator, tuple(pushed(source) for source in inputs(operator)))
 
 
@@ -50,12 +63,19 @@ def _flat(union: UnionAll) -> Operator:
     """A union of unions is one, when all of them agree on types."""
     parts: list[Operator] = []
     for source in union.inputs:
-        part = pushed(source)
+        part = _ordered(pushed(source), source.columns)
         parts.extend(part.inputs if isinstance(part, UnionAll) and part.aligned and union.aligned else (part,))
     return replace(union, inputs=tuple(parts))
 
 
-def filtered(operator: Operator, conditions: tuple[exp.Expr, ...]) -> Operator:
+def _ordered(operator: Operator, columns: tuple[str, ...]) -> Operator:
+    """Rewriting may change the order of columns, which counts where they correspond by position."""
+    if operator.columns == columns:
+        return operator
+    return Project(operator, tuple(Item(name, column(name)) for name in columns))
+
+
+def filtered(operator: Operator, conditions: tuple[exp.Expr, ...]) -> Operator:  # noqa: C901  one case per operator
     """The operator with conditions, placed as deep as they can be."""
     if not conditions:
         return operator
@@ -74,7 +94,76 @@ def filtered(operator: Operator, conditions: tuple[exp.Expr, ...]) -> Operator:
             return replace(operator, inputs=tuple(_branch(operator, source, conditions) for source in operator.inputs))
         case Aggregate() | Distinct():
             return _below_groups(operator, conditions)
+        case OuterJoin():
+            return _filtered_outer(operator, conditions)
+        case Match():
+            down, rest = _about(conditions, operator.left.columns)
+            return _with(replace(operator, left=filtered(operator.left, down)), rest)
+        case Generate():
+            down, rest = _about(conditions, operator.input.columns)
+            return _with(replace(operator, input=filtered(operator.input, down)), rest)
+        case Window():
+            down, rest = _about(conditions, operator.keys)
+            return _with(replace(operator, input=filtered(operator.input, down)), rest)
     return Filter(operator, conditions)
+
+
+Conditions = tuple[exp.Expr, ...]
+
+
+def _with(operator: Operator, conditions: Conditions) -> Operator:
+    return Filter(operator, conditions) if conditions else operator
+
+
+def _about(conditions: Conditions, columns: tuple[str, ...]) -> tuple[Conditions, Conditions]:
+    """Conditions that read some of these columns and no others, and the rest."""
+    down = tuple(c for c in conditions if used(c) and used(c) <= set(columns))
+    return down, tuple(c for c in conditions if not any(c is other for other in down))
+
+
+def _outer(join: OuterJoin, left: Operator, right: Operator) -> Operator:
+    """Of the conditions of an outer join, those about the side that need not be there go to that side."""
+    if join.keeps_right and not join.keeps_left:
+        return _outer(OuterJoin(right, left, join.conditions), right, left)
+    conditions = join.conditions
+    if not join.keeps_right:
+        down, conditions = _about(conditions, right.columns)
+        right = filtered(right, down)
+    return replace(join, left=left, right=right, conditions=conditions)
+
+
+def _filtered_outer(join: OuterJoin, conditions: Conditions) -> Operator:
+    """Conditions on a side whose rows all stay go down; one that no row of NULLs passes makes those rows needless."""
+    needs_left = any(_rejects_nulls(c, join.left.columns) for c in conditions)
+    needs_right = any(_rejects_nulls(c, join.right.columns) for c in conditions)
+    keeps_left, keeps_right = join.keeps_left and not needs_right, join.keeps_right and not needs_left
+    if not keeps_left and not keeps_right:
+        return _join((join.left, join.right), (*join.conditions, *conditions))
+    found = _outer(replace(join, keeps_left=keeps_left, keeps_right=keeps_right), join.left, join.right)
+    assert isinstance(found, OuterJoin)
+    if found.keeps_left and not found.keeps_right:
+        down, conditions = _about(conditions, found.left.columns)
+        found = replace(found, left=filtered(found.left, down))
+    return _with(found, conditions)
+
+
+def _rejects_nulls(condition: exp.Expr, columns: tuple[str, ...]) -> bool:
+    """Is the condition never true when all of these columns are NULL? Only what is plain to see counts."""
+    bare = condition.unnest()
+    if not isinstance(bare, (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)):
+        return False
+    sides = (bare.left.unnest(), bare.right.unnest())
+    return any(isinstance(side, exp.Column) and side.name in columns for side in sides)
+
+
+def _match(match: Match, left: Operator, right: Operator) -> Operator:
+    """Conditions on one side alone are that side's own; what must match may as well be filtered."""
+    down, conditions = _about(match.conditions, right.columns)
+    right = filtered(right, down)
+    if match.kind is MatchKind.SEMI:
+        down, conditions = _about(conditions, left.columns)
+        left = filtered(left, down)
+    return replace(match, left=left, right=right, conditions=conditions)
 
 
 def _branch(union: UnionAll, source: Operator, conditions: tuple[exp.Expr, ...]) -> Operator:
@@ -95,6 +184,40 @@ def _below_groups(operator: Aggregate | Distinct, conditions: tuple[exp.Expr, ..
 
 
 def _join(sources: tuple[Operator, ...], conditions: tuple[exp.Expr, ...]) -> Operator:
+    """One join of all; what only looks at rows, or only adds columns to them, comes after it.
+
+    A small change then goes through the whole join before it meets the rest, which need look at few rows only.
+    """
+    for place, source in enumerate(sources):
+        others = (*sources[:place], *sources[place + 1 :])
+        if isinstance(source, Match) and source.kind is not MatchKind.MARK:
+            below = _join((*sources[:place], source.left, *sources[place + 1 :]), conditions)
+            return replace(source, left=below)
+        if isinstance(source, OuterJoin) and others:
+            pulled = _pulled(source, place, sources, conditions)
+            if pulled is not None:
+                return pulled
+    return _flattened(sources, conditions)
+
+
+def _pulled(
+    join: OuterJoin, place: int, sources: tuple[Operator, ...], conditions: tuple[exp.Expr, ...]
+) -> Operator | None:
+    """An outer join that is an input of an inner one, put above it, where the result is the same."""
+    filtered_ = _filtered_outer(join, tuple(c for c in conditions if used(c) <= set(join.columns)))
+    about_both = tuple(c for c in conditions if not used(c) <= set(join.columns))
+    if any(_rejects_nulls(c, join.right.columns) for c in about_both) and join.keeps_left and not join.keeps_right:
+        return _join((*sources[:place], join.left, join.right, *sources[place + 1 :]), (*join.conditions, *conditions))
+    if not isinstance(filtered_, OuterJoin) or filtered_.keeps_right:
+        return None
+    optional = set(filtered_.right.columns)
+    if any(used(c) & optional for c in about_both):
+        return None
+    below = _join((*sources[:place], filtered_.left, *sources[place + 1 :]), about_both)
+    return replace(filtered_, left=below)
+
+
+def _flattened(sources: tuple[Operator, ...], conditions: tuple[exp.Expr, ...]) -> Operator:
     flat: list[Operator] = []
     every = list(conditions)
     for source in sources:
@@ -145,46 +268,3 @@ def _projected_union(union: UnionAll, items: tuple[Item, ...]) -> Operator:
 
 def _inlined(expression: exp.Expr, values: dict[str, exp.Expr]) -> exp.Expr:
     return substitute(expression, values) if not isinstance(expression, exp.Column) else values[expression.name].copy()
-
-
-def pruned(operator: Operator, needed: frozenset[str] | None = None) -> Operator:
-    """Only the columns that somebody reads; None: all of them."""
-    wanted = frozenset(operator.columns) if needed is None else needed
-    match operator:
-        case Scan():
-            kept = tuple(item for item in operator.items if item.name in wanted)
-            return replace(operator, items=kept)
-        case Project():
-            items = tuple(item for item in operator.items if item.name in wanted)
-            return Project(pruned(operator.input, _read(*(item.expression for item in items))), items)
-        case Filter():
-            return Filter(pruned(operator.input, wanted | _read(*operator.conditions)), operator.conditions)
-        case Join():
-            every = wanted | _read(*operator.conditions)
-            parts = tuple(pruned(source, every & frozenset(source.columns)) for source in operator.inputs)
-            return Join(parts, operator.conditions)
-        case UnionAll():
-            return _pruned_union(operator, wanted)
-        case Aggregate():
-            calls = tuple(item for item in operator.calls if item.name in wanted)
-            if not operator.keys and not calls:
-                calls = operator.calls[:1]  # without any call it would no longer be one row
-            read = _read(*(item.expression for item in (*operator.keys, *calls)))
-            return Aggregate(pruned(operator.input, read), operator.keys, calls)
-    return with_inputs(operator, tuple(pruned(source) for source in inputs(operator)))
-
-
-def _pruned_union(union: UnionAll, wanted: frozenset[str]) -> Operator:
-    places = [place for place, name in enumerate(union.columns) if name in wanted]
-    branches = []
-    for source in union.inputs:
-        names = [source.columns[place] for place in places]
-        branch = pruned(source, frozenset(names))
-        if branch.columns != tuple(names):
-            branch = Project(branch, tuple(Item(name, column(name)) for name in names))
-        branches.append(branch)
-    return replace(union, inputs=tuple(branches), columns=tuple(union.columns[place] for place in places))
-
-
-def _read(*expressions: exp.Expr) -> frozenset[str]:
-    return frozenset(name for expression in expressions for name in used(expression))
