@@ -22,7 +22,7 @@ def main() -> int:
         fraction=options.changes,
         changed_rows=options.changed_rows,
         cycles=options.cycles,
-        full_runs=options.full_runs,
+        full=not options.no_full,
         together=options.together,
         auto=not options.no_auto,
         profile=options.profile,
@@ -61,7 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--changes", type=float, default=0.001, help="fraction of all rows that a cycle changes")
     parser.add_argument("--changed-rows", type=int, help="as many rows instead, whatever the scale")
     parser.add_argument("--cycles", type=int, default=4, help="refreshes of each; the first warms up")
-    parser.add_argument("--full-runs", type=int, default=2, help="measured recomputations, after one; 0 for none")
+    parser.add_argument("--no-full", action="store_true", help="leave out recomputing")
     parser.add_argument("--together", type=int, default=2, help="refreshes of all in one call")
     parser.add_argument("--no-auto", action="store_true", help="leave out the refresh that is not strict")
     parser.add_argument("--warehouse", help="keep the data there and use what is there; default: a temporary folder")

@@ -17,8 +17,10 @@ class Query:
     refused: str | None = None
     """Why there is no stream table, or why its refresh failed."""
     create_ms: float = 0
-    full_ms: float = 0
+    fulls_ms: list[float] = field(default_factory=list)
+    """Recomputations, one a cycle."""
     cycles_ms: list[float] = field(default_factory=list)
+    """Differential refreshes, one a cycle."""
     auto_ms: float = 0
     auto_action: str = ""
     jobs: int = 0
@@ -32,8 +34,11 @@ class Query:
 
     @property
     def differential_ms(self) -> float:
-        """The first cycle warms up, if there are others."""
-        return statistics.median(self.cycles_ms[1:] or self.cycles_ms)
+        return _median(self.cycles_ms)
+
+    @property
+    def full_ms(self) -> float:
+        return _median(self.fulls_ms) if self.fulls_ms else 0
 
     @property
     def ratio(self) -> float:
@@ -76,9 +81,9 @@ def show(run: Run) -> str:
     rows = [head, *(_row(query) for query in run.queries)]
     widths = [max(len(row[i]) for row in rows) for i in range(len(head) - 1)]
     lines = [
-        f"TPC-H at scale {run.scale:g}, {run.changed_rows:,} of {run.total_rows:,} rows changed in each cycle. Full: "
-        "CREATE OR REPLACE TABLE … AS, warm, median.",
-        "Differential: median of the cycles after the first, which warms up. AUTO: one refresh that is not strict.",
+        f"TPC-H at scale {run.scale:g}, {run.changed_rows:,} of {run.total_rows:,} rows changed in each cycle.",
+        "Full: CREATE OR REPLACE TABLE … AS, right after the refresh in each cycle.",
+        "Medians of the cycles after the first, which warms up. AUTO: one refresh that is not strict.",
         "",
     ]
     for row in rows:
@@ -151,6 +156,11 @@ def _row(query: Query) -> tuple[str, ...]:
         created,
         "WRONG" if query.wrong else "",
     )
+
+
+def _median(cycles: Sequence[float]) -> float:
+    """The first cycle warms up, if there are others."""
+    return statistics.median(cycles[1:] or cycles)
 
 
 def _ms(value: float) -> str:

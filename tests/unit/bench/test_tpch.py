@@ -54,7 +54,7 @@ def test_queries_are_chosen_by_numbers_and_ranges() -> None:
 
 
 def measured(scale: float, differential: float, full: float) -> Run:
-    every = [Query(number, full_ms=full, cycles_ms=[9e9, differential]) for number in queries.NUMBERS]
+    every = [Query(number, fulls_ms=[9e9, full], cycles_ms=[9e9, differential]) for number in queries.NUMBERS]
     return Run(scale, 1000, 1_000_000, every, together_ms=[22 * full / 4])
 
 
@@ -71,7 +71,7 @@ def test_a_wrong_query_misses_the_target_and_is_shown() -> None:
 
 def test_a_refused_query_is_shown_with_its_reason_and_misses_the_target() -> None:
     run = measured(1, 100, 200)
-    run.queries[12] = Query(13, refused="refused: no rule", full_ms=200)
+    run.queries[12] = Query(13, refused="refused: no rule", fulls_ms=[200])
     found = targets(run, small_change=True)
     assert [target.met for target in found] == [False, True, False]
     assert "refused: no rule" in show(run)
