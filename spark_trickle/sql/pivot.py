@@ -17,6 +17,7 @@ from spark_trickle.sql.operators import Filter, Generate, Item, Operator, Projec
 from spark_trickle.sql.parse import unsupported, wrong
 from spark_trickle.sql.relations import Relation
 from spark_trickle.sql.scope import Scope, Visible
+from spark_trickle.sql.subqueries import Pending
 
 if TYPE_CHECKING:
     from spark_trickle.sql.build import Builder, Cte
@@ -40,7 +41,7 @@ def pivoted(builder: Builder, relation: Relation, node: exp.Pivot, ctes: Mapping
 
 
 def _pivot(builder: Builder, relation: Relation, node: exp.Pivot, ctes: Mapping[str, Cte]) -> Relation:
-    pending = select.Pending(builder, ctes)
+    pending = Pending(builder, ctes)
     where = Binding(builder.text, relation.scope, pending)
     field = node.args["fields"][0]
     columns = [bind(part, where) for part in (field.this.expressions if _is_tuple(field.this) else [field.this])]

@@ -1,8 +1,8 @@
-"""The clauses of one SELECT: list, WHERE, GROUP BY, HAVING, DISTINCT, and the scalar subqueries in them."""
+"""The clauses of one SELECT: list, WHERE, GROUP BY, HAVING, DISTINCT, and where the subqueries in them belong."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from spark_trickle.errors import SqlError
 from spark_trickle.sql import generators
+from spark_trickle.sql.attach import Attached
 from spark_trickle.sql.bind import Binding, bind, without_aggregates
 from spark_trickle.sql.functions import (
     GROUPING,
@@ -21,22 +22,21 @@ from spark_trickle.sql.functions import (
     spark_name,
 )
 from spark_trickle.sql.grouping_sets import GroupingSets, grouping_sets
-from spark_trickle.sql.known_types import fields, type_of
 from spark_trickle.sql.operators import (
     Aggregate,
     Distinct,
-    Filter,
     Item,
     OneRow,
     Operator,
     Project,
     column,
-    conjuncts,
     used,
 )
 from spark_trickle.sql.parse import unsupported, wrong
-from spark_trickle.sql.relations import Built, Relation, in_order, joined
+from spark_trickle.sql.relations import Built, Relation, in_order
 from spark_trickle.sql.scope import Names, Scope
+from spark_trickle.sql.stars import starred
+from spark_trickle.sql.subqueries import Pending
 
 if TYPE_CHECKING:
     from spark_trickle.sql.build import Builder, Cte
@@ -48,45 +48,6 @@ _NOT_SUPPORTED = (
     ("sample", "TABLESAMPLE", "which rows it takes is random", "Filter on a column instead", "TABLESAMPLE"),
     ("operation_modifiers", "TRANSFORM", "there is no rule for it", None, None),
 )
-
-
-@dataclass(slots=True)
-class Pending:
-    """Scalar subqueries met while binding: each becomes a one-row relation that is joined."""
-
-    builder: Builder
-    ctes: Mapping[str, Cte]
-    found: dict[str, Operator] = field(default_factory=dict)
-
-    @property
-    def completions(self) -> list[str]:
-        return self.builder.completions
-
-    @property
-    def kinds(self) -> Mapping[str, str]:
-        return self.builder.kinds
-
-    def scalar(self, node: exp.Expr, outer: Scope) -> exp.Column:
-        built = self.builder.query(node, self.ctes, outer)
-        if len(built.outputs) != 1:
-            raise wrong(self.builder.text, node, f"a scalar subquery with {len(built.outputs)} columns")
-        if not built.one_row:
-            raise unsupported(
-                self.builder.text,
-                node,
-                "a scalar subquery that may give no row or several",
-                "only those that are one aggregate over everything have a rule",
-                "Write it as a join, or with max(...)",
-                "SELECT",
-            )
-        name = built.outputs[0][1]
-        self.found[name] = built.operator
-        return column(name)
-
-    def beside(self, operator: Operator, names: Iterable[str] | None = None) -> Operator:
-        """The operator joined with the subqueries (those of the names)."""
-        wanted = set(self.found) if names is None else set(names)
-        return joined((operator, *(self.found.pop(name) for name in list(self.found) if name in wanted)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +63,7 @@ def select(builder: Builder, node: exp.Select, ctes: Mapping[str, Cte], outer: S
     for clause, construct, why, hint, keyword in _NOT_SUPPORTED:
         if node.args.get(clause):
             raise unsupported(builder.text, None, construct, why, hint, keyword)
-    relation = _from(builder, node, ctes)
+    relation = _from(builder, node, ctes, outer)
     pending = Pending(builder, ctes)
     for view in node.args.get("laterals") or ():
         where = Binding(builder.text, relation.scope, pending, outer=outer)
@@ -112,7 +73,7 @@ def select(builder: Builder, node: exp.Select, ctes: Mapping[str, Cte], outer: S
     condition = node.args.get("where")
     if condition is not None:
         bound = without_aggregates(bind(condition.this, where), "WHERE", where)
-        operator = Filter(pending.beside(operator), tuple(conjuncts(bound)))
+        operator = pending.filtered(operator, bound)
     outputs, made = _outputs(node, where, builder)
     having = _having(node, where, outputs)
     group = node.args.get("group")
@@ -145,13 +106,13 @@ def _exactly(built: Built, names: Names) -> Operator:
     return in_order(Built(built.operator, tuple((name, name) for name in once)), names)
 
 
-def _from(builder: Builder, node: exp.Select, ctes: Mapping[str, Cte]) -> Relation:
+def _from(builder: Builder, node: exp.Select, ctes: Mapping[str, Cte], outer: Scope) -> Relation:
     clause = node.args.get("from_")
     if clause is None:
         return Relation(OneRow(), Scope())
-    relation = builder.relation(clause.this, ctes)
+    relation = builder.relation(clause.this, ctes, outer)
     for join in node.args.get("joins") or ():
-        relation = builder.join(relation, join, ctes)
+        relation = builder.join(relation, join, ctes, outer)
     return relation
 
 
@@ -160,9 +121,9 @@ def _outputs(node: exp.Select, where: Binding, builder: Builder) -> tuple[list[O
     made: list[generators.Generator] = []
     aliases: dict[str, exp.Expr] = {}
     for entry in node.expressions:
-        star = _star(entry, where, builder)
+        star = starred(entry, where, builder.kinds)
         if star is not None:
-            outputs.extend(star)
+            outputs.extend(Output(name, found) for name, found in star)
             continue
         here = Binding(where.text, where.scope, where.subqueries, aliases, where.outer)
         generator = generators.listed(entry, here, builder)
@@ -176,37 +137,6 @@ def _outputs(node: exp.Select, where: Binding, builder: Builder) -> tuple[list[O
         if isinstance(entry, exp.Alias):
             aliases.setdefault(entry.alias.lower(), bound)
     return outputs, made
-
-
-def _star(entry: exp.Expr, where: Binding, builder: Builder) -> list[Output] | None:
-    qualifier: tuple[str, ...] = ()
-    star = entry
-    if isinstance(entry, exp.Column) and isinstance(entry.this, exp.Star):
-        qualifier = tuple(part.name for part in entry.parts[:-1])
-        star = entry.this
-    if not isinstance(star, exp.Star):
-        return None
-    if star.args.get("replace") or star.args.get("rename"):
-        raise unsupported(where.text, entry, "* REPLACE", "there is no rule for it", "Name the columns")
-    left_out = {column.name.lower() for column in star.args.get("except_") or ()}
-    found = where.scope.star(qualifier)
-    if found:
-        return [Output(v.name, column(v.column)) for v in found if v.name.lower() not in left_out]
-    written = ".".join(qualifier)
-    if not qualifier or where.scope.find(qualifier) is None:
-        raise wrong(where.text, entry, f"'{written}' in '{written}.*' is no table of this query")
-    base: exp.Expr = exp.column(exp.to_identifier(qualifier[0], quoted=True))
-    for name in qualifier[1:]:
-        base = exp.Dot(this=base, expression=exp.to_identifier(name, quoted=True))
-    base = bind(base, where)
-    known = fields(type_of(base, builder.kinds))
-    if not known:
-        raise unsupported(where.text, entry, f"{written}.*", "its fields are not known here", "Name the fields")
-    return [
-        Output(name, exp.Dot(this=base.copy(), expression=exp.to_identifier(name, quoted=True)))
-        for lowered, (name, _) in known.items()
-        if lowered not in left_out
-    ]
 
 
 def _having(node: exp.Select, where: Binding, outputs: list[Output]) -> exp.Expr | None:
@@ -285,8 +215,8 @@ class Grouping:
                 self.calls[bare] = self.names.fresh(output.name)
         above = [Output(output.name, self._above(output.expression)) for output in outputs]
         condition = None if having is None else self._above(having)
-        below = {name for part in (*self.keys, *self.calls) for name in used(part)}
-        operator = pending.beside(operator, below)
+        self._lift_operands(pending)
+        operator = pending.beside(operator, self._below(pending))
         if not self.keys and not self.calls and not self.sets:
             self.calls[exp.Count(this=exp.Star(), big_int=True)] = self.names.fresh("count")
         calls = tuple(Item(name, call) for call, name in self.calls.items())
@@ -297,10 +227,28 @@ class Grouping:
             operator = self._constants(operator, keys)
             items = tuple(Item(name, key if used(key) else column(name)) for key, name in self.keys.items())
         aggregate = Aggregate(operator, items, calls)
-        grouped = pending.beside(aggregate)
+        self._check(pending, operator, aggregate)
+        grouped: Operator = aggregate
         if condition is not None:
-            grouped = Filter(grouped, tuple(conjuncts(condition)))
-        return grouped, above
+            shown = {name for output in above for name in used(output.expression)}
+            grouped = pending.filtered(grouped, condition, shown)
+        return pending.beside(grouped), above
+
+    def _below(self, pending: Pending) -> set[str]:
+        """Subqueries that the rows of the groups need."""
+        return pending.closed(name for part in (*self.keys, *self.calls) for name in used(part))
+
+    def _lift_operands(self, pending: Pending) -> None:
+        """What a subquery above the groups is compared with is over groups, too."""
+        below = self._below(pending)
+        for name, found in pending.found.items():
+            if name not in below:
+                pending.found[name] = replace(found, operands=tuple(self._above(part) for part in found.operands))
+
+    def _check(self, pending: Pending, below: Operator, above: Operator) -> None:
+        for found in pending.found.values():
+            for name in found.reads & set(below.columns) - set(above.columns):
+                raise self._not_grouped(column(name))
 
     def _constants(self, operator: Operator, keys: list[exp.Expr]) -> Operator:
         # As a key, a number would be read as the position of an output column.
@@ -331,14 +279,15 @@ class Grouping:
                 raise wrong(self.where.text, node, "an aggregate inside an aggregate", hint="Use a subquery")
             node.replace(column(self._call(node)))
         elif isinstance(node, exp.Column):
-            if node.name not in self._pending and not node.meta.get(generators.GENERATED):
+            mine = any(visible.column == node.name for visible in self.where.scope.columns)
+            if mine and node.name not in self._pending:
                 raise self._not_grouped(node)
         else:
             for child in list(node.iter_expressions()):
                 self._lift(child)
 
     @property
-    def _pending(self) -> dict[str, Operator]:
+    def _pending(self) -> dict[str, Attached]:
         assert isinstance(self.where.subqueries, Pending)
         return self.where.subqueries.found
 
