@@ -171,8 +171,6 @@ class Relations(Expressions):
         names = {each.name for each in chosen}
         listed = ", ".join(each.name for each in chosen)
         word, using = ("NATURAL ", "") if natural else ("", f" USING ({listed})")
-            ("NATURAL ", "") if natural else ("", f" USING ({', '.join(each.name for each in chosen)})")
-        )
         text = f"{first.text} {word}{_HOW[way]} {source.name} AS {second.alias}{using}"
         rest = [term for each in (first, second) for term in each.terms() if term.text.split(".")[1] not in names]
         return text, (*(Term(each.name, each.kind, outer=False) for each in chosen), *rest)
