@@ -26,7 +26,9 @@ class Subqueries(Protocol):
 
     def exists(self, node: exp.Expr, outer: Scope) -> exp.Column: ...
 
-    def contained(self, operands: tuple[exp.Expr, ...], node: exp.Expr, outer: Scope) -> exp.Column: ...
+    def contained(
+        self, operands: tuple[exp.Expr, ...], node: exp.Expr, outer: Scope, negated: bool = False
+    ) -> exp.Column: ...
 
     @property
     def completions(self) -> list[str]:
@@ -55,6 +57,8 @@ class Binding:
 def bind(node: exp.Expr, where: Binding) -> exp.Expr:
     """The expression over columns of the operator tree."""
     holder = exp.Paren(this=node.copy())
+    if any(found.args.get("query") is not None for found in holder.find_all(exp.In)):
+        _nots_inward(holder)
     _bind(holder.this, where)
     complete(holder, where.text, where.subqueries.kinds, where.subqueries.completions)
     calls = [found for found in holder.walk() if isinstance(found, (exp.Filter, exp.Anonymous, exp.Any))]
@@ -103,11 +107,30 @@ def _subquery(node: exp.Expr, where: Binding) -> exp.Column | None:
         return where.subqueries.exists(node.this, around)
     if isinstance(node, exp.Anonymous) and function_name(node) == "exists" and len(node.expressions) == 1:
         return where.subqueries.exists(node.expressions[0], around)
-    if isinstance(node, exp.In) and node.args.get("query") is not None:
-        operands = node.this.unnest()
-        parts = operands.expressions if isinstance(operands, exp.Tuple) else [node.this]
-        return where.subqueries.contained(tuple(bind(part, where) for part in parts), node.args["query"], around)
+    negated = isinstance(node, exp.Not)
+    bare = node.this.unnest() if negated else node
+    if isinstance(bare, exp.In) and bare.args.get("query") is not None:
+        operands = bare.this.unnest()
+        parts = operands.expressions if isinstance(operands, exp.Tuple) else [bare.this]
+        bound = tuple(bind(part, where) for part in parts)
+        return where.subqueries.contained(bound, bare.args["query"], around, negated)
     return None
+
+
+def _nots_inward(node: exp.Expr) -> None:
+    """NOT moved next to each IN (query) below it, as Spark does: there it decides what NULL means."""
+    for found in [part for part in node.find_all(exp.Not) if part.find(exp.In)]:
+        bare = found.this.unnest()
+        if isinstance(bare, exp.Not):
+            found.replace(exp.paren(bare.this.copy()))
+        elif isinstance(bare, (exp.And, exp.Or)):
+            other = exp.Or if isinstance(bare, exp.And) else exp.And
+            sides = (exp.Not(this=exp.paren(side.copy())) for side in (bare.left, bare.right))
+            found.replace(exp.paren(other(this=next(sides), expression=next(sides))))
+        else:
+            continue
+        _nots_inward(node)
+        return
 
 
 def _prepare(node: exp.Anonymous) -> None:

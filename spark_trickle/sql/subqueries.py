@@ -63,9 +63,11 @@ class Pending:
         key = (exp.Exists(this=node),)
         return self._known(key) or self._wait(key, self._exists(node, outer))
 
-    def contained(self, operands: tuple[exp.Expr, ...], node: exp.Expr, outer: Scope) -> exp.Column:
-        """Operands IN (query); the operands are bound."""
-        key = (*operands, node)
+    def contained(
+        self, operands: tuple[exp.Expr, ...], node: exp.Expr, outer: Scope, negated: bool = False
+    ) -> exp.Column:
+        """Operands IN (query), or NOT IN; the operands are bound."""
+        key = (*operands, node, exp.Boolean(this=negated))
         known = self._known(key)
         if known is not None:
             return known
@@ -80,8 +82,8 @@ class Pending:
             operator, values = built.operator, tuple(column(found) for _, found in built.outputs)
         while isinstance(operator, Distinct):
             operator = operator.input
-        name = self.builder.names.fresh("is_in")
-        return self._wait(key, Attached(Kind.IN, name, operator, operands, values))
+        name = self.builder.names.fresh("is_not_in" if negated else "is_in")
+        return self._wait(key, Attached(Kind.NOT_IN if negated else Kind.IN, name, operator, operands, values))
 
     def beside(self, operator: Operator, names: Iterable[str] | None = None) -> Operator:
         """The operator with a column for each subquery (those of the names, and those that they need)."""
@@ -100,8 +102,7 @@ class Pending:
             mine = [part for part in parts if found.name in used(part)]
             whole = _whole(mine[0], found) if len(mine) == 1 else None
             if whole is None or found.name in shown or found.name in read_by_others:
-                positive = found.name not in shown and all(_only_positive(part, found.name) for part in mine)
-                operator = self._attached(operator, found, Use.POSITIVE if positive else Use.VALUE)
+                operator = self._attached(operator, found, Use.VALUE)
             else:
                 parts.remove(mine[0])
                 deciding.append((found, whole))
@@ -189,7 +190,7 @@ def peeled(built: Built) -> tuple[Operator, tuple[exp.Expr, ...]]:
 
 def _whole(condition: exp.Expr, found: Attached) -> Use | None:
     """Is the condition just this subquery, or that it is not so?"""
-    if found.kind not in (Kind.EXISTS, Kind.IN):
+    if found.kind not in (Kind.EXISTS, Kind.IN, Kind.NOT_IN):
         return None
     bare = condition.unnest()
     negated = False
@@ -199,11 +200,3 @@ def _whole(condition: exp.Expr, found: Attached) -> Use | None:
     if not isinstance(bare, exp.Column) or bare.name != found.name:
         return None
     return Use.MUST_NOT if negated else Use.MUST
-
-
-def _only_positive(condition: exp.Expr, name: str) -> bool:
-    """Does it make no difference to the condition whether the column is NULL or false?"""
-    bare = condition.unnest()
-    if isinstance(bare, (exp.And, exp.Or)):
-        return _only_positive(bare.left, name) and _only_positive(bare.right, name)
-    return isinstance(bare, exp.Column) or name not in used(bare)

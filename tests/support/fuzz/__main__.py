@@ -67,7 +67,9 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=None, help="of the first case")
     parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--without", default="", help=f"constructs to leave out, separated by commas: {', '.join(FEATURES)}")
+    parser.add_argument(
+        "--without", default="", help=f"constructs to leave out, separated by commas: {', '.join(FEATURES)}"
+    )
     parser.add_argument("--only", default="", help="leave out all other constructs")
     parser.add_argument("--shrink", type=int, default=3, help="how many failures to shrink and show")
     asked = parser.parse_args()

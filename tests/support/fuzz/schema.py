@@ -120,9 +120,7 @@ def _changed(random: Random, source: Source, rows: tuple[Row, ...]) -> tuple[Row
 
 
 def _rows(random: Random, source: Source, most: int) -> tuple[Row, ...]:
-    return tuple(
-        tuple(_value(random, column) for column in source.columns) for _ in range(random.randint(0, most))
-    )
+    return tuple(tuple(_value(random, column) for column in source.columns) for _ in range(random.randint(0, most)))
 
 
 def _value(random: Random, column: SourceColumn) -> object:
