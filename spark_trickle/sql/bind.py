@@ -19,6 +19,7 @@ from spark_trickle.sql.functions import (
     function_name,
     has_aggregate,
     is_ordered,
+    is_windowed,
 )
 from spark_trickle.sql.operators import column
 from spark_trickle.sql.parse import unsupported, wrong
@@ -134,12 +135,6 @@ def _not_found(node: exp.Expr, names: list[str], where: Binding) -> SqlError:
 
 
 _REJECTED: tuple[tuple[type[exp.Expr], str, str, str], ...] = (
-    (
-        exp.Window,
-        "a window function",
-        "there is no rule for it yet",
-        "Use an aggregate and a join, or refresh_mode FULL",
-    ),
     (exp.Exists, "EXISTS", "there is no rule for it yet", "Write a join with SELECT DISTINCT of the compared columns"),
     (exp.All, "ALL (subquery)", "there is no rule for it yet", "Compare with a scalar subquery: (SELECT max(...) ...)"),
     (exp.WithinGroup, "WITHIN GROUP", "there is no rule for it yet", "Use percentile(...), or refresh_mode FULL"),
@@ -187,6 +182,8 @@ def _reject(node: exp.Expr, where: Binding) -> None:
 
 def _reject_function(node: exp.Func, where: Binding) -> None:
     name = function_name(node)
+    if is_windowed(node):
+        return
     if name in _GENERATORS:
         raise unsupported(where.text, node, name, "there is no rule for generators yet", "Use refresh_mode FULL")
     if name in ORDER_SENSITIVE and not is_ordered(node):
@@ -203,4 +200,11 @@ def without_aggregates(bound: exp.Expr, clause: str, where: Binding) -> exp.Expr
     """Refuse aggregates where there are no groups yet."""
     if has_aggregate(bound):
         raise wrong(where.text, bound, f"an aggregate in {clause}", hint="Conditions on aggregates belong in HAVING")
+    return without_windows(bound, clause, where)
+
+
+def without_windows(bound: exp.Expr, clause: str, where: Binding) -> exp.Expr:
+    """Refuse window functions where rows are still being chosen."""
+    if bound.find(exp.Window) is not None:
+        raise wrong(where.text, bound, f"a window function in {clause}", hint="Compute it in a subquery")
     return bound

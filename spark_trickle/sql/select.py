@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from spark_trickle.errors import SqlError
-from spark_trickle.sql.bind import Binding, bind, without_aggregates
+from spark_trickle.sql.bind import Binding, bind, without_aggregates, without_windows
 from spark_trickle.sql.functions import (
     bare_call,
     function_name,
@@ -18,6 +18,7 @@ from spark_trickle.sql.functions import (
     is_aggregate_of_collected,
     spark_name,
 )
+from spark_trickle.sql.limits import Cut, Sorted, cut_of, cut_to, limited, sorted_by
 from spark_trickle.sql.operators import (
     Aggregate,
     Distinct,
@@ -33,6 +34,7 @@ from spark_trickle.sql.operators import (
 from spark_trickle.sql.parse import unsupported, wrong
 from spark_trickle.sql.relations import Built, Relation, in_order, joined
 from spark_trickle.sql.scope import Names, Scope
+from spark_trickle.sql.windows import has_window, lifted, name_windows
 
 if TYPE_CHECKING:
     from spark_trickle.sql.build import Builder, Cte
@@ -40,8 +42,6 @@ if TYPE_CHECKING:
 _NOT_SUPPORTED = (
     ("laterals", "LATERAL VIEW", "there is no rule for generators yet", "Use refresh_mode FULL", "LATERAL"),
     ("pivots", "PIVOT", "there is no rule for it yet", "Write one SUM(CASE WHEN ... END) per column", "PIVOT"),
-    ("qualify", "QUALIFY", "there is no rule for window functions yet", "Use an aggregate and a join", "QUALIFY"),
-    ("windows", "WINDOW", "there is no rule for window functions yet", "Use an aggregate and a join", "WINDOW"),
     ("sample", "TABLESAMPLE", "which rows it takes is random", "Filter on a column instead", "TABLESAMPLE"),
     ("operation_modifiers", "TRANSFORM", "there is no rule for it", None, None),
 )
@@ -99,21 +99,54 @@ def select(builder: Builder, node: exp.Select, ctes: Mapping[str, Cte], outer: S
     if condition is not None:
         bound = without_aggregates(bind(condition.this, where), "WHERE", where)
         operator = Filter(pending.beside(operator), tuple(conjuncts(bound)))
-    outputs = _outputs(node, where)
-    having = _having(node, where, outputs)
+    name_windows(node, builder.text)
+    shown = _outputs(node, where)
+    having = _having(node, where, shown)
+    cut, order = _order(builder, node, shown, where)
+    qualify = _qualify(node, where, shown)
+    outputs = [*shown, *(Output("sort", key.key) for key in order if isinstance(key.key, exp.Expr)), *qualify]
     group = node.args.get("group")
     if group is not None or having is not None or any(has_aggregate(output.expression) for output in outputs):
-        keys = _keys(group, outputs, where) if group is not None else []
+        keys = _keys(group, shown, where) if group is not None else []
         grouping = _Grouping(where, builder.names)
         operator, outputs = grouping.apply(operator, keys, outputs, having)
         one_row = group is None and having is None
     else:
         operator = pending.beside(operator)
         one_row = isinstance(relation.operator, OneRow) and condition is None
+    if has_window(output.expression for output in outputs):
+        operator, found = lifted(builder, operator, [output.expression for output in outputs])
+        outputs = [replace(output, expression=value) for output, value in zip(outputs, found, strict=True)]
+    if qualify:
+        operator = Filter(operator, tuple(conjuncts(outputs.pop().expression)))
     built = _projected(operator, outputs, builder.names)
     if node.args.get("distinct") is not None:
-        return Built(Distinct(_exactly(built, builder.names)), built.outputs)
+        distinct = Built(Distinct(_exactly(built, builder.names)), built.outputs)
+        return limited(builder, node, distinct, where)
+    if cut is not None:
+        extra = iter(built.outputs[len(shown) :])
+        by = [key.by(next(extra)[1] if isinstance(key.key, exp.Expr) else built.outputs[key.key][1]) for key in order]
+        return cut_to(builder, node, Built(built.operator, built.outputs[: len(shown)], one_row), cut, by)
     return Built(built.operator, built.outputs, one_row)
+
+
+def _order(
+    builder: Builder, node: exp.Select, outputs: list[Output], where: Binding
+) -> tuple[Cut | None, list[Sorted]]:
+    """What LIMIT leaves, and in which order; with DISTINCT that is decided later, over the different rows."""
+    cut = cut_of(node, builder.text) if node.args.get("distinct") is None else None
+    if cut is None:
+        return None, []
+    names, values = [output.name for output in outputs], [output.expression for output in outputs]
+    return cut, sorted_by(cut, names, values, where)
+
+
+def _qualify(node: exp.Select, where: Binding, outputs: list[Output]) -> list[Output]:
+    clause = node.args.get("qualify")
+    if clause is None:
+        return []
+    aliases = {output.name.lower(): output.expression for output in outputs}
+    return [Output("qualify", bind(clause.this, replace(where, aliases=aliases)))]
 
 
 def _exactly(built: Built, names: Names) -> Operator:
@@ -175,7 +208,8 @@ def _having(node: exp.Select, where: Binding, outputs: list[Output]) -> exp.Expr
     if clause is None:
         return None
     aliases = {output.name.lower(): output.expression for output in outputs}
-    return bind(clause.this, Binding(where.text, where.scope, where.subqueries, aliases, where.outer))
+    bound = bind(clause.this, Binding(where.text, where.scope, where.subqueries, aliases, where.outer))
+    return without_windows(bound, "HAVING", where)
 
 
 def _keys(group: exp.Group, outputs: list[Output], where: Binding) -> list[exp.Expr]:
@@ -191,7 +225,11 @@ def _keys(group: exp.Group, outputs: list[Output], where: Binding) -> list[exp.E
                 name.split()[0],
             )
     if group.args.get("all") and not group.expressions:
-        return [output.expression for output in outputs if not has_aggregate(output.expression)]
+        return [
+            output.expression
+            for output in outputs
+            if not has_aggregate(output.expression) and not has_window([output.expression])
+        ]
     keys = []
     for entry in group.expressions:
         if isinstance(entry, exp.Literal) and not entry.is_string:
@@ -284,6 +322,7 @@ class _Grouping:
                 has_aggregate(part) for part in bare_call(node).iter_expressions()
             ) and not is_aggregate_of_collected(node):
                 raise wrong(self.where.text, node, "an aggregate inside an aggregate", hint="Use a subquery")
+            without_windows(node, "an aggregate", self.where)
             node.replace(column(self._call(node)))
         elif isinstance(node, exp.Column):
             if node.name not in self._pending:
