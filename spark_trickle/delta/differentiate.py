@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-from sqlglot import exp
-
 from spark_trickle.delta.consolidate import consolidated
-from spark_trickle.delta.plan import Bag, Node
+from spark_trickle.delta.partitions import touched_tree
+from spark_trickle.delta.plan import Bag, Delta, Node, Partitions
 from spark_trickle.delta.rules import aggregate, change_of
-from spark_trickle.sql.operators import Operator
-from spark_trickle.sql.render import render
-from spark_trickle.sql.rewrite import simplified
+from spark_trickle.delta.shared import delta_of
+from spark_trickle.sql.operators import Operator, inputs
 
 
-def delta(node: Node, changed: frozenset[str]) -> exp.Query | None:
+def delta(node: Node, changed: frozenset[str]) -> Delta | None:
     """The change of a node, if the leaves in `changed` changed and no others; None: there is none.
 
     Of a `Bag`: its columns and `_weight`, one row per different row. Of `Groups`: one row per key, with what `merge`
-    needs.
+    needs. Of `Partitions`: the keys of those touched, for `partitions.partition_change`.
     """
-    tree = delta_tree(node, changed)
-    return None if tree is None else render(tree)
+    tree = _tree(node, changed)
+    return None if tree is None else delta_of(tree)
 
 
-def delta_tree(node: Node, changed: frozenset[str]) -> Operator | None:
-    """The same, as an operator tree."""
+def _tree(node: Node, changed: frozenset[str]) -> Operator | None:
     upkeep = node.upkeep
     if isinstance(upkeep, Bag):
         change = change_of(upkeep.operator, changed)
-        return None if change is None else simplified(consolidated(change, upkeep.floating))
+        return None if change is None else consolidated(change, upkeep.floating)
+    if isinstance(upkeep, Partitions):
+        changes = [found for source in inputs(upkeep.core) if (found := change_of(source, changed)) is not None]
+        return touched_tree(upkeep, changes) if changes else None
     change = change_of(upkeep.operator.input, changed)
-    return None if change is None else simplified(aggregate.partials(upkeep, change))
+    return None if change is None else aggregate.partials(upkeep, change)

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from spark_trickle.delta.partitions import within_groups
 from spark_trickle.delta.plan import (
     DELTA,
-    GROUPS,
     TARGET,
     WEIGHT,
     Groups,
@@ -22,7 +22,7 @@ from spark_trickle.delta.rules.aggregate import LOST, change_column, gone_column
 from spark_trickle.delta.types import cast
 from spark_trickle.delta.upkeep import average
 from spark_trickle.errors import InternalError
-from spark_trickle.sql.operators import Aggregate, Item, Join, Operator, Project, Scan, ScanColumn, column
+from spark_trickle.sql.operators import Aggregate, Item, Project, column
 from spark_trickle.sql.render import render
 from spark_trickle.sql.rewrite import simplified
 
@@ -80,16 +80,8 @@ def recomputed(node: Node) -> exp.Query:
     if not groups.keys:
         return node.query.copy()
     aggregate = groups.operator
-    names = tuple(f"_trickle_group_{i}" for i in range(len(groups.keys)))
-    wanted = Scan(
-        GROUPS, tuple(ScanColumn(n, key) for n, key in zip(names, groups.keys, strict=True)), Version.STEP.value
-    )
-    same = tuple(
-        exp.NullSafeEQ(this=_operand(key.expression), expression=column(name))
-        for key, name in zip(aggregate.keys, names, strict=True)
-    )
-    # `groups` has each key once, so joining is restricting.
-    narrowed: Operator = Join((wanted, aggregate.input), same)
+    keys = [(name, key.expression) for name, key in zip(groups.keys, aggregate.keys, strict=True)]
+    narrowed = within_groups(aggregate.input, keys)
     items = tuple(Item(name, column(name)) for name in node.columns)
     return render(simplified(Project(Aggregate(narrowed, aggregate.keys, aggregate.calls), items)))
 
@@ -144,10 +136,6 @@ def same_key(keys: tuple[str, ...], one: str, other: str) -> exp.Expr:
     if not keys:
         return exp.true()
     return exp.and_(*(exp.NullSafeEQ(this=column(key, one), expression=column(key, other)) for key in keys))
-
-
-def _operand(value: exp.Expr) -> exp.Expr:
-    return value.copy() if isinstance(value, (exp.Column, exp.Func)) else exp.paren(value.copy())
 
 
 def merged_value(kept: Kept, groups: Groups) -> exp.Expr:

@@ -16,6 +16,7 @@ from spark_trickle.delta.plan import (
     Groups,
     MaintenancePlan,
     Node,
+    Partitions,
     Version,
     resolve,
 )
@@ -25,17 +26,24 @@ from spark_trickle.delta.types import cast, hard_to_group
 from spark_trickle.delta.upkeep import Upkeep, self_kept
 from spark_trickle.sql.functions import ALGEBRAIC, function_name
 from spark_trickle.sql.operators import (
+    Again,
     Aggregate,
     Distinct,
     Filter,
     Item,
     Join,
+    Limit,
+    Match,
+    MatchKind,
     OneRow,
     Operator,
+    OuterJoin,
     Project,
+    Recursion,
     Scan,
     ScanColumn,
     UnionAll,
+    Window,
     column,
     inputs,
     scans,
@@ -50,8 +58,8 @@ def plan(operator: Operator, describe: Describe) -> MaintenancePlan:
     planner = _Planner(describe)
     tree = simplified(planner.aligned(operator))
     sources = tuple(dict.fromkeys(scan.source for scan in scans(tree)))
-    if not planner.public_groups(tree):
-        planner.public_bag(planner.cut(tree))
+    if not planner.public_groups(tree) and not planner.public_partitions(tree):
+        planner.bag(PUBLIC, planner.cut(tree))
     return MaintenancePlan(tuple(planner.nodes), sources)
 
 
@@ -72,6 +80,8 @@ class _Planner:
 
     def aligned(self, operator: Operator) -> Operator:
         """Branches of a union cast to its types: a change of one branch alone must have them too."""
+        if isinstance(operator, Recursion):  # what its step reads of itself has no type by itself
+            return replace(operator, base=self.aligned(operator.base))
         operator = with_inputs(operator, tuple(self.aligned(source) for source in inputs(operator)))
         if not isinstance(operator, UnionAll):
             return operator
@@ -94,23 +104,77 @@ class _Planner:
         for known, instead in self.made:
             if known == operator:
                 return instead
-        whole = operator
-        operator = with_inputs(operator, tuple(self.cut(source) for source in inputs(operator)))
+        if _again(operator):
+            return operator
+        made = self._cut(operator)
+        if made is None:
+            return with_inputs(operator, tuple(self.cut(source) for source in inputs(operator)))
+        self.made.append((operator, made))
+        return made
+
+    def _cut(self, operator: Operator) -> Operator | None:
+        """What stands in the place of an operator that becomes a node; None: it needs none."""
+        if _core(operator) is not None:
+            keys = _kept_keys(operator)
+            if keys is None:
+                return None  # a projection above drops a key: cut below it
+            whole = self._over_cut_core(operator)
+            node = self._partitions(f"state_{len(self.nodes) + 1}", whole, keys)
+            self.nodes.append(node)
+            return self._leaf(node, whole)
+        if not isinstance(operator, (Distinct, Aggregate)):
+            return None
+        operator = replace(operator, input=self.cut(operator.input))
         if isinstance(operator, Distinct):
-            operator = counted(operator)
-            kept = self._kept(operator)
-            wanted = tuple(Item(key.name, column(key.name)) for key in operator.keys)
-        elif isinstance(operator, Aggregate):
+            counts = counted(operator)
+            kept = self._kept(counts)
+            wanted = tuple(Item(key.name, column(key.name)) for key in counts.keys)
+        else:
             kept = self._kept(operator)
             wanted = kept.outputs
-        else:
-            return operator
         node = self._groups(f"state_{len(self.nodes) + 1}", kept, kept.aggregate.columns)
         self.nodes.append(node)
-        kinds = {found.name: found.type for found in self.columns(kept.aggregate)}
-        leaf = Scan(node.label, tuple(ScanColumn(name, name, kinds[name]) for name in node.columns))
-        self.made.append((whole, Project(leaf, wanted)))
-        return self.made[-1][1]
+        return Project(self._leaf(node, kept.aggregate), wanted)
+
+    def _leaf(self, node: Node, operator: Operator) -> Scan:
+        """The node as what the rest of the tree reads."""
+        kinds = {found.name: found.type for found in self.columns(operator)}
+        return Scan(node.label, tuple(ScanColumn(name, name, kinds[name]) for name in node.columns))
+
+    def _over_cut_core(self, operator: Operator) -> Operator:
+        """A window, LIMIT or recursion and what is above it, with everything below cut."""
+        if isinstance(operator, (Filter, Project)):
+            return replace(operator, input=self._over_cut_core(operator.input))
+        below = tuple(self.cut(source) for source in inputs(operator))
+        if isinstance(operator, Limit) and not _plain(below[0]):
+            # Kept as rows, what is limited need not be computed again to find the next ones.
+            below = (self._bag_leaf(below[0]),)
+        return with_inputs(operator, below)
+
+    def _bag_leaf(self, operator: Operator) -> Operator:
+        operator = Project(operator, tuple(Item(name, column(name)) for name in operator.columns))
+        return self._leaf(self.bag(f"state_{len(self.nodes) + 1}", operator), operator)
+
+    def _partitions(self, label: str, tree: Operator, keys: tuple[tuple[str, str], ...]) -> Node:
+        core = _core(tree)
+        assert core is not None
+        floating = tuple(found for found in self.columns(tree) if hard_to_group(found.type))
+        upkeep = Partitions(tree, core, keys, floating)
+        key = _key(tree, {node.label: node for node in self.nodes})
+        return Node(label, tree.columns, key or None, render(tree), _inputs(tree), upkeep)
+
+    def public_partitions(self, tree: Operator) -> bool:
+        """A window whose partition keys are among the columns of the result is kept in the public table itself."""
+        if _core(tree) is None:
+            return False
+        cut = _Planner(self.describe)
+        whole = cut._over_cut_core(tree)
+        keys = _kept_keys(whole)
+        if keys is None:
+            return False
+        self.nodes = cut.nodes
+        self.nodes.append(self._partitions(PUBLIC, whole, keys))
+        return True
 
     def _kept(self, aggregate: Aggregate, *, lean: bool = False) -> Upkeep:
         calls = [item.expression for item in aggregate.calls]
@@ -156,11 +220,50 @@ class _Planner:
         self.nodes.append(self._groups(PUBLIC, kept, tree.columns))
         return True
 
-    def public_bag(self, tree: Operator) -> None:
+    def bag(self, label: str, tree: Operator) -> Node:
+        """A node that is kept row by row."""
         tree = simplified(tree)
         floating = tuple(found for found in self.columns(tree) if hard_to_group(found.type))
         key = _key(tree, {node.label: node for node in self.nodes})
-        self.nodes.append(Node(PUBLIC, tree.columns, key, render(tree), _inputs(tree), Bag(tree, floating)))
+        self.nodes.append(Node(label, tree.columns, key, render(tree), _inputs(tree), Bag(tree, floating)))
+        return self.nodes[-1]
+
+
+_RECOMPUTED = (Window, Limit, Recursion)
+
+
+def _core(operator: Operator) -> Window | Limit | Recursion | None:
+    """What is computed again as a whole, under conditions and projections."""
+    while isinstance(operator, (Filter, Project)):
+        operator = operator.input
+    return operator if isinstance(operator, _RECOMPUTED) else None
+
+
+def _kept_keys(operator: Operator) -> tuple[tuple[str, str], ...] | None:
+    """The partition keys under the names that the operator gives them; None if one is lost above the window."""
+    if isinstance(operator, Window):
+        return tuple((name, name) for name in operator.keys)
+    if isinstance(operator, Filter):
+        return _kept_keys(operator.input)
+    if isinstance(operator, Project):
+        below = _kept_keys(operator.input)
+        names = {item.expression.name: item.name for item in operator.items if item.is_rename}
+        if below is None or not all(name in names for name, _ in below):
+            return None
+        return tuple((names[name], its) for name, its in below)
+    return ()
+
+
+def _again(operator: Operator) -> bool:
+    """Does it read the recursion that it is a part of?"""
+    if isinstance(operator, Recursion):
+        return False
+    return isinstance(operator, Again) or any(_again(source) for source in inputs(operator))
+
+
+def _plain(operator: Operator) -> bool:
+    """Rows of one table, or of several one after another: reading them again is all there is to it."""
+    return isinstance(operator, (Scan, Filter, Project, UnionAll, OneRow)) and all(map(_plain, inputs(operator)))
 
 
 def _inlined(query: exp.Expr, node: Node) -> exp.Expr:
@@ -191,10 +294,13 @@ def _key(operator: Operator, nodes: dict[str, Node]) -> tuple[str, ...] | None:
                 return None
             names = {item.source: item.name for item in operator.items}
             return tuple(names[name] for name in node.key) if set(node.key) <= set(names) else None
-        case OneRow():
-            return ()
-        case Filter():
+        case Filter() | Window() | Limit():
             return _key(operator.input, nodes)
+        case Match() if operator.kind is not MatchKind.MARK:
+            return _key(operator.left, nodes)
+        case OuterJoin() if not operator.keeps_right:
+            left, right = _key(operator.left, nodes), _key(operator.right, nodes)
+            return None if left is None or right is None else (*left, *right)
         case Project():
             below = _key(operator.input, nodes)
             if below is None:

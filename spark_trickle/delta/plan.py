@@ -1,10 +1,10 @@
-"""What keeps one stream table: nodes in order, the last of them public. Values only; `differentiate` and `merge` make
-SQL of them.
+"""What keeps one stream table: nodes in order, the last of them public. Values only; `differentiate`, `merge` and
+`partitions` make SQL of them.
 
-A query is cut at each operator that needs state (grouping, DISTINCT). Each piece is a *node*: a relation kept in a
-table of its own, over *leaves*. A leaf is a source (or an earlier node) at one of three versions, written in the SQL
-as a two-part name: `before`.`x`, `after`.`x`, `changes`.`x`, where `changes` has the columns of `x` and an integer
-`_weight`.
+A query is cut at each operator that needs state (grouping, DISTINCT, windows, LIMIT, recursion). Each piece is a
+*node*: a relation kept in a table of its own, over *leaves*. A leaf is a source (or an earlier node) at one of three
+versions, written in the SQL as a two-part name: `before`.`x`, `after`.`x`, `changes`.`x`, where `changes` has the
+columns of `x` and an integer `_weight`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 if TYPE_CHECKING:
-    from spark_trickle.sql.operators import Aggregate, Operator
+    from spark_trickle.sql.operators import Aggregate, Limit, Operator, Recursion, Window
 
 WEIGHT = "_weight"
 """Column of a change: how many copies of the row were added (positive) or removed (negative)."""
@@ -33,10 +33,18 @@ class Version(StrEnum):
     AFTER = "after"
     CHANGES = "changes"
     STEP = "step"
-    """Not a source: what an earlier step of the same refresh computed (`delta`, `target`, `groups`, `recomputed`)."""
+    """Not a source: what an earlier step of the same refresh computed (`delta`, `target`, `groups`, `recomputed`, or a
+    part of a change that is used in several places, `shared_1`, ...)."""
 
 
 DELTA, TARGET, GROUPS, RECOMPUTED = "delta", "target", "groups", "recomputed"
+SHARED = "shared_"
+"""How the names of shared parts of a change start."""
+
+
+def bounded_by(name: str) -> Version:
+    """Where the rows are whose values bound a key range: a step's own, or the change of a leaf."""
+    return Version.STEP if name == GROUPS or name.startswith(SHARED) else Version.CHANGES
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +141,34 @@ class Groups:
 
 
 @dataclass(frozen=True, slots=True)
+class Partitions:
+    """Kept by computing touched partitions again: their rows in the table make way for the new ones, row by row."""
+
+    operator: Operator
+    """What the node holds: a window, LIMIT or recursion, with conditions and projections above it."""
+    core: Window | Limit | Recursion
+    keys: tuple[tuple[str, str], ...] = ()
+    """Columns that make the partitions: (of the node, of the input of the core). Empty: there is one partition."""
+    floating: tuple[Column, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """A part of a change that is computed once."""
+
+    name: str
+    query: exp.Query
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """A change as a query, after the parts of it that are used in several places."""
+
+    shared: tuple[Shared, ...]
+    query: exp.Query
+
+
+@dataclass(frozen=True, slots=True)
 class Node:
     """One relation that is kept."""
 
@@ -143,7 +179,7 @@ class Node:
     query: exp.Query
     """Its whole contents, over `after` leaves."""
     inputs: tuple[str, ...]
-    upkeep: Bag | Groups
+    upkeep: Bag | Groups | Partitions
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,28 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from spark_trickle.delta.plan import Version
 from spark_trickle.delta.types import same_range
-from spark_trickle.sql.operators import Filter, Item, Join, Operator, Project, Scan, ScanColumn, UnionAll, column, scans
+from spark_trickle.sql.operators import (
+    Filter,
+    Generate,
+    Item,
+    Join,
+    Match,
+    MatchKind,
+    Once,
+    Operator,
+    OuterJoin,
+    Project,
+    Scan,
+    ScanColumn,
+    UnionAll,
+    Window,
+    column,
+    inputs,
+    scans,
+    with_inputs,
+)
 
 KEY_RANGE = "key_range"
 
@@ -28,8 +48,54 @@ def restricted(join: Join, place: int, changed: frozenset[str]) -> tuple[Operato
         for i, source in enumerate(join.inputs):
             for name in sorted(names & set(source.columns)):
                 if i != place:
-                    result[i] = _restrict(result[i], name, moving[0].source, known)
+                    result[i] = restrict(result[i], name, moving[0].source, known)
     return tuple(result)
+
+
+def ranged(operator: Operator) -> Operator:
+    """Ranges wherever rows are narrowed to the keys of a change or of a step."""
+    operator = with_inputs(operator, tuple(ranged(source) for source in inputs(operator)))
+    if not isinstance(operator, Match) or operator.kind is not MatchKind.SEMI:
+        return operator
+    left = operator.left
+    for condition in operator.conditions:
+        bare = condition.unnest()
+        if not isinstance(bare, (exp.EQ, exp.NullSafeEQ)):
+            continue
+        for one, other in ((bare.left, bare.right), (bare.right, bare.left)):
+            if not isinstance(one, exp.Column) or not isinstance(other, exp.Column):
+                continue
+            if one.name in left.columns and other.name in operator.right.columns:
+                left = _within(left, one.name, operator.right, other.name, nulls=isinstance(bare, exp.NullSafeEQ))
+    return replace(operator, left=left)
+
+
+def _within(left: Operator, name: str, right: Operator, its: str, *, nulls: bool) -> Operator:
+    found = origin(right, its)
+    if found is None or found[0].version not in (Version.CHANGES.value, Version.STEP.value):
+        return left
+    return restrict(left, name, found[0].source, found[1], nulls=nulls)
+
+
+def kind_of(operator: Operator, name: str) -> str:
+    """Spark's type of a column, as far as it can be seen."""
+    match operator:
+        case UnionAll():
+            place = operator.columns.index(name)
+            kinds = {kind_of(source, source.columns[place]) for source in operator.inputs}
+            return kinds.pop() if len(kinds) == 1 else ""
+        case Project():
+            item = _item(operator, name)
+            return kind_of(operator.input, item.expression.name) if item.is_rename else ""
+        case Join() | OuterJoin():
+            return kind_of(next(source for source in inputs(operator) if name in source.columns), name)
+        case Match():
+            return kind_of(operator.left, name) if name in operator.left.columns else ""
+        case Filter() | Once() | Generate() | Window():
+            return kind_of(operator.input, name) if name in operator.input.columns else ""
+        case Scan():
+            return next(item.type for item in operator.items if item.name == name)
+    return ""
 
 
 def _equal(conditions: tuple[exp.Expr, ...]) -> list[set[str]]:
@@ -63,13 +129,18 @@ def origin(operator: Operator, name: str) -> tuple[Scan, ScanColumn] | None:
     match operator:
         case Scan():
             return operator, next(item for item in operator.items if item.name == name)
-        case Filter():
+        case Filter() | Once():
             return origin(operator.input, name)
+        case Match():
+            return origin(operator.left, name) if name in operator.left.columns else None
+        case Generate() | Window():
+            return origin(operator.input, name) if name in operator.input.columns else None
         case Project():
             item = _item(operator, name)
             return origin(operator.input, item.expression.name) if item.is_rename else None
-        case Join():
-            return origin(next(source for source in operator.inputs if name in source.columns), name)
+        case Join() | OuterJoin():
+            # The side that need not be there adds NULLs, which are equal to nothing.
+            return origin(next(source for source in inputs(operator) if name in source.columns), name)
     return None
 
 
@@ -77,17 +148,22 @@ def _item(project: Project, name: str) -> Item:
     return next(item for item in project.items if item.name == name)
 
 
-def _restrict(operator: Operator, name: str, source: str, key: ScanColumn) -> Operator:
-    """The range next to each leaf that the column comes from unchanged; elsewhere it is left out, being only a help."""
+def restrict(operator: Operator, name: str, source: str, key: ScanColumn, *, nulls: bool = False) -> Operator:
+    """The range next to each leaf that the column comes from unchanged; elsewhere it is left out, being only a help.
+
+    Args:
+        nulls: rows with NULL may be wanted too.
+    """
     match operator:
         case Scan():
             mine = next(item for item in operator.items if item.name == name)
-            if not same_range(mine.type, key.type):
-                return operator
-            arguments = [column(name), exp.Literal.string(source), exp.Literal.string(key.source)]
-            return Filter(operator, (exp.Anonymous(this=KEY_RANGE, expressions=arguments),))
+            return (
+                Filter(operator, (_range(name, source, key, nulls=nulls),))
+                if same_range(mine.type, key.type)
+                else operator
+            )
         case Filter():
-            below = _restrict(operator.input, name, source, key)
+            below = restrict(operator.input, name, source, key, nulls=nulls)
             if isinstance(below, Filter) and isinstance(operator.input, Scan):
                 return Filter(operator.input, (*operator.conditions, *below.conditions))
             return replace(operator, input=below)
@@ -95,14 +171,40 @@ def _restrict(operator: Operator, name: str, source: str, key: ScanColumn) -> Op
             item = _item(operator, name)
             if not item.is_rename:
                 return operator
-            return replace(operator, input=_restrict(operator.input, item.expression.name, source, key))
-        case Join():
-            parts = tuple(
-                _restrict(part, name, source, key) if name in part.columns else part for part in operator.inputs
-            )
-            return replace(operator, inputs=parts)
+            return replace(operator, input=restrict(operator.input, item.expression.name, source, key, nulls=nulls))
         case UnionAll():
             place = operator.columns.index(name)
-            parts = tuple(_restrict(part, part.columns[place], source, key) for part in operator.inputs)
+            parts = tuple(restrict(part, part.columns[place], source, key, nulls=nulls) for part in operator.inputs)
             return replace(operator, inputs=parts)
-    return operator
+    return _restrict_one(operator, name, source, key, nulls=nulls)
+
+
+def _restrict_one(operator: Operator, name: str, source: str, key: ScanColumn, *, nulls: bool) -> Operator:
+    """Where the column comes from one input, and a row without it is no row of the result either."""
+    owners: tuple[Operator, ...] = ()
+    match operator:
+        case Join():
+            owners = operator.inputs
+        case OuterJoin() if not operator.keeps_right:
+            owners = (operator.left,)
+        case Match():
+            owners = (operator.left,)
+        case Generate():
+            owners = (operator.input,)
+        case Window() if name in operator.keys:
+            owners = (operator.input,)
+    return with_inputs(
+        operator,
+        tuple(
+            restrict(part, name, source, key, nulls=nulls)
+            if name in part.columns and any(part is owner for owner in owners)
+            else part
+            for part in inputs(operator)
+        ),
+    )
+
+
+def _range(name: str, source: str, key: ScanColumn, *, nulls: bool) -> exp.Expr:
+    arguments = [column(name), exp.Literal.string(source), exp.Literal.string(key.source)]
+    within = exp.Anonymous(this=KEY_RANGE, expressions=arguments)
+    return exp.paren(exp.or_(within, exp.Is(this=column(name), expression=exp.Null()))) if nulls else within

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from spark_trickle.delta.differentiate import delta
-from spark_trickle.delta.plan import PUBLIC, Bag, Keep, Kept, MaintenancePlan, Node
+from spark_trickle.delta.partitions import partition_change
+from spark_trickle.delta.plan import PUBLIC, Bag, Delta, Groups, Keep, Kept, MaintenancePlan, Node, Partitions
 from spark_trickle.sql.show import show as show_tree
 
 _WAYS = {
@@ -29,18 +30,34 @@ def _node(node: Node) -> str:
     if isinstance(upkeep, Bag):
         by = f"by key ({', '.join(node.key)})" if node.key else "row by row"
         lines.append(f"  kept {by}")
-    else:
+    elif isinstance(upkeep, Groups):
         by = f"per ({', '.join(upkeep.keys)})" if upkeep.keys else "as one row"
         lines.append(f"  kept {by}")
         lines.extend(f"    {_kept(kept)}" for kept in upkeep.kept)
+    else:
+        by = f"partitions of ({', '.join(name for name, _ in upkeep.keys)})" if upkeep.keys else "the whole"
+        lines.append(f"  kept by computing {by} again, writing what differs")
     lines.append(_indented(show_tree(upkeep.operator)))
     change = delta(node, frozenset(node.inputs))
     if change is None:
         lines.append("  change: none, it reads no table")
+    elif isinstance(upkeep, Partitions):
+        lines.append("  touched, if all inputs change:")
+        lines.extend(_steps(change))
+        lines.append("  change:")
+        lines.extend(_steps(partition_change(node)))
     else:
         lines.append("  change, if all inputs change:")
-        lines.append(_indented(change.sql(dialect="spark", pretty=True), 4))
+        lines.extend(_steps(change))
     return "\n".join(lines)
+
+
+def _steps(change: Delta) -> list[str]:
+    parts = []
+    for shared in change.shared:
+        parts.append(f"    {shared.name}, used in several places:")
+        parts.append(_indented(shared.query.sql(dialect="spark", pretty=True), 6))
+    return [*parts, _indented(change.query.sql(dialect="spark", pretty=True), 4)]
 
 
 def _kept(kept: Kept) -> str:

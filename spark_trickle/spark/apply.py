@@ -16,7 +16,19 @@ from sqlglot import exp
 
 from spark_trickle.delta import merge, transitions
 from spark_trickle.delta.differentiate import delta
-from spark_trickle.delta.plan import DELTA, GROUPS, PUBLIC, RECOMPUTED, TARGET, WEIGHT, Groups, Node
+from spark_trickle.delta.partitions import partition_change
+from spark_trickle.delta.plan import (
+    DELTA,
+    GROUPS,
+    PUBLIC,
+    RECOMPUTED,
+    TARGET,
+    WEIGHT,
+    Delta,
+    Groups,
+    Node,
+    Partitions,
+)
 from spark_trickle.errors import InternalError
 from spark_trickle.names import TableName, quote
 from spark_trickle.spark.failures import spark_errors
@@ -65,22 +77,48 @@ class NodeApplier:
         return self._change
 
     def apply(self, changed: frozenset[str]) -> Written:
-        query = delta(self._node, changed)
-        if query is None:
+        change = delta(self._node, changed)
+        if change is None:
             return NOTHING
         self._small = sum(self._leaves.rows_of(name) for name in changed) <= self._leaves.small_rows
+        steps: dict[str, exp.Expr] = {TARGET: self._target}
+        self._share(change, steps)
         if isinstance(self._node.upkeep, Groups):
-            return self._groups(query)
+            return self._groups(change.query, steps)
+        if isinstance(self._node.upkeep, Partitions):
+            return self._partitions(change, steps)
         if self._node.key == () and self._plain_types():
             return self._one_row()
-        found = self._compute(self._leaves.sql(query), "delta", fetched=self._small and not query.find(exp.Join))
+        return self._rows(self._compute(self._leaves.sql(change.query, steps), "delta", fetched=self._small))
+
+    def _share(self, change: Delta, steps: dict[str, exp.Expr]) -> None:
+        """Compute the parts of a change that are used in several places."""
+        for part in change.shared:
+            found = self._compute(self._leaves.sql(part.query, steps), part.name, fetched=self._small)
+            steps[part.name] = found.name
+            self._leaves.set_bounds(part.name, found.rows)
+
+    def _partitions(self, change: Delta, steps: dict[str, exp.Expr]) -> Written:
+        """Compute touched partitions again."""
+        groups = self._compute(self._leaves.sql(change.query, steps), "groups", fetched=self._small)
+        if groups.count == 0:
+            return NOTHING
+        steps = {TARGET: self._target, GROUPS: groups.name}
+        self._leaves.set_bounds(GROUPS, groups.rows)
+        again = partition_change(self._node)
+        self._share(again, steps)
+        return self._rows(self._compute(self._leaves.sql(again.query, steps), "delta", fetched=self._small))
+
+    def _rows(self, found: _Computed) -> Written:
+        """Write a change that is rows with weights."""
         if found.count == 0:
             return NOTHING
+        frame = self._session.table(quote(found.view))
         if found.rows is not None:
-            self._change = self._session.table(quote(found.view))
-        if self._node.key is not None:
-            return self._keyed(found)
-        return self._bag(found)
+            self._change = frame
+        if self._node.label != PUBLIC:
+            self._leaves.set_changes(self._node.label, frame, found.count, found.rows)
+        return self._keyed(found) if self._node.key else self._bag(found)
 
     def _one_row(self) -> Written:
         """A table of at most one row, over tables of one row: computing it again is the cheapest delta."""
@@ -104,12 +142,13 @@ class NodeApplier:
         with spark_errors(f"computing the {what} of '{self._table}'"):
             frame = self._session.sql(text)
             schema = frame.schema
-            rows: pa.Table | None = None
-            if fetched and travels(schema):
-                rows = fetch(frame)
+            # A join may make many rows of few: what turns out to be too much to bring here stays where it is.
+            most = self._leaves.small_rows
+            rows = fetch(frame.limit(most + 1)) if fetched and travels(schema) else None
+            if rows is not None and rows.num_rows <= most:
                 frame, count = hand_back(self._session, rows, schema), rows.num_rows
             else:
-                frame = self._leaves.keep(frame)
+                rows, frame = None, self._leaves.keep(frame)
                 count = frame.count()
         return _Computed(self._leaves.name_view(f"{what}_{self._node.label}", frame), schema, rows, count)
 
@@ -139,14 +178,14 @@ class NodeApplier:
         """Whether the table is too large for a join that cannot broadcast the change, as a MERGE with inserts is."""
         return self._writer.rows(self._table) > self._leaves.large_rows
 
-    def _groups(self, query: exp.Query) -> Written:
+    def _groups(self, query: exp.Query, steps: dict[str, exp.Expr]) -> Written:
         upkeep = self._node.upkeep
         assert isinstance(upkeep, Groups)
         # The delta goes into the query as it is: partial aggregates, old rows and new rows in one job.
-        steps = {TARGET: self._target, DELTA: exp.Subquery(this=self._leaves.resolved(query))}
+        steps[DELTA] = exp.Subquery(this=self._leaves.resolved(query, steps))
         large = bool(upkeep.keys) and self._large()
         if large:
-            partials = self._compute(self._leaves.sql(query), "delta", fetched=self._small)
+            partials = self._compute(self._leaves.sql(query, steps), "delta", fetched=self._small)
             steps[DELTA] = partials.name
             steps[TARGET] = exp.Subquery(this=self._leaves.resolved(transitions.touched_rows(self._node), steps))
         found = self._compute(
@@ -161,7 +200,7 @@ class NodeApplier:
             return NOTHING
         if found.rows is not None or self._node.label != PUBLIC:
             changes = self._session.sql(self._leaves.sql(transitions.change(self._node), steps))
-            self._leaves.set_changes(self._node.label, changes, gone + came)
+            self._leaves.set_changes(self._node.label, changes, gone + came, None)
             self._change = changes if found.rows is not None else None
         return self._write_groups({**steps, TARGET: self._target}, gone, came, large=large)
 
@@ -189,6 +228,7 @@ class NodeApplier:
             self._leaves.sql(transitions.flagged_keys(self._node), steps), "groups", fetched=self._small
         )
         steps[GROUPS] = keys.name
+        self._leaves.set_bounds(GROUPS, keys.rows)
         steps[RECOMPUTED] = exp.Subquery(this=self._leaves.resolved(merge.recomputed(self._node), steps))
         text = self._leaves.sql(transitions.settled(self._node), steps)
         return self._compute(text, "settled", fetched=self._small)

@@ -34,7 +34,10 @@ _ATOMIC = (
 )
 
 MAX_LISTED = 200
-"""Up to so many distinct keys are listed one by one; more are given as a range."""
+"""Up to so many distinct keys are listed one by one; more are given as ranges."""
+
+MAX_INTERVALS = 12
+"""So many ranges at the most."""
 
 
 def travels(schema: t.StructType) -> bool:
@@ -77,11 +80,28 @@ def key_predicate(column: exp.Expr, rows: pa.Table, name: str) -> exp.Expr:
         if any(v is None for v in literals):
             return exp.true()
         return exp.In(this=column.copy(), expressions=[v for v in literals if v is not None])
-    bounds = pc.min_max(values)
-    low, high = literal(bounds["min"].as_py()), literal(bounds["max"].as_py())
-    if low is None or high is None:
-        return exp.true()
-    return exp.Between(this=column.copy(), low=low, high=high)
+    within = []
+    for low, high in _intervals(distinct):
+        first, last = literal(low), literal(high)
+        if first is None or last is None:
+            return exp.true()
+        within.append(exp.Between(this=column.copy(), low=first, high=last))
+    return exp.paren(exp.or_(*within)) if len(within) > 1 else within[0]
+
+
+def _intervals(values: pa.Array) -> list[tuple[Any, Any]]:
+    """A few intervals that hold all values, with the largest gaps between them: old rows that go and new ones that
+    come lie far apart, and what is between them need not be read."""
+    ordered = values.sort()
+    first, last = ordered[0].as_py(), ordered[-1].as_py()
+    if not pa.types.is_integer(values.type) and not pa.types.is_date32(values.type):
+        return [(first, last)]
+    numbers = ordered.cast(pa.int32() if pa.types.is_date32(values.type) else pa.int64()).to_numpy().astype("int64")
+    gaps = numbers[1:] - numbers[:-1]
+    widest = sorted(gaps.argsort()[-(MAX_INTERVALS - 1) :])
+    starts = [0, *(int(place) + 1 for place in widest)]
+    ends = [*(int(place) for place in widest), len(numbers) - 1]
+    return [(ordered[start].as_py(), ordered[end].as_py()) for start, end in zip(starts, ends, strict=True)]
 
 
 def literal(value: Any) -> exp.Expr | None:

@@ -73,10 +73,18 @@ class Leaves:
         """Changed rows of a leaf, at the most."""
         return self._counted[name] if name in self._counted else self.windows[name].rows
 
-    def set_changes(self, name: str, frame: DataFrame, rows: int) -> None:
+    def set_changes(self, name: str, frame: DataFrame, rows: int, fetched: pa.Table | None) -> None:
         """The change of a node, as it was just computed."""
         self._made[Version.CHANGES, name] = self.name_view(f"changes_{len(self._made)}", frame)
         self._counted[name] = rows
+        self.set_bounds(name, fetched)
+
+    def set_bounds(self, name: str, rows: pa.Table | None) -> None:
+        """Rows whose values bound the key ranges that refer to them; None: they stayed in Spark."""
+        if rows is None:
+            self._fetched.pop(name, None)
+        else:
+            self._fetched[name] = rows
 
     def close(self) -> None:
         for frame in self._kept:

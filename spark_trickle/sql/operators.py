@@ -242,6 +242,17 @@ class Recursion:
     """By position those of base and step."""
 
 
+@dataclass(frozen=True, slots=True)
+class Once:
+    """The same rows; a mark for whoever runs the tree: used in several places, it is computed once."""
+
+    input: Operator
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return self.input.columns
+
+
 Operator = (
     Scan
     | OneRow
@@ -258,6 +269,7 @@ Operator = (
     | Limit
     | Again
     | Recursion
+    | Once
 )
 OPERATORS: tuple[type, ...] = (
     Scan,
@@ -275,6 +287,7 @@ OPERATORS: tuple[type, ...] = (
     Limit,
     Again,
     Recursion,
+    Once,
 )
 
 

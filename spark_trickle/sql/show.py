@@ -15,6 +15,7 @@ from spark_trickle.sql.operators import (
     Join,
     Limit,
     Match,
+    Once,
     OneRow,
     Operator,
     OuterJoin,
@@ -71,6 +72,8 @@ def _line(operator: Operator) -> str:  # noqa: C901  one case per operator
             return f"Limit {first}{skipped} by [{', '.join(_text(part) for part in operator.order)}]"
         case Again():
             return f"Again {operator.name} [{_leaf(operator.items)}]"
+        case Once():
+            return "Once"
         case Recursion():
             return f"Recursion {operator.name} [{', '.join(operator.columns)}]"
 

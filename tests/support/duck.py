@@ -23,7 +23,8 @@ from spark_trickle.delta import transitions
 from spark_trickle.delta.differentiate import delta
 from spark_trickle.delta.merge import keyed_merge_statement, keyed_removal_statement, recomputed
 from spark_trickle.delta.nodes import plan
-from spark_trickle.delta.plan import WEIGHT, Bag, Column, MaintenancePlan, Node
+from spark_trickle.delta.partitions import partition_change
+from spark_trickle.delta.plan import WEIGHT, Bag, Column, Delta, MaintenancePlan, Node, Partitions, bounded_by
 from spark_trickle.delta.ranges import KEY_RANGE
 from spark_trickle.errors import NotFoundError
 from spark_trickle.sql.build import build
@@ -74,7 +75,7 @@ class Lake:
         return self.connection.execute(sql).fetchall()  # type: ignore[no-any-return]
 
     def query(self, query: exp.Expr) -> str:
-        return _with_bounds(query).sql(dialect="duckdb")
+        return in_duckdb(_with_bounds(query)).sql(dialect="duckdb")
 
     def insert(self, table: str, rows: Iterable[Row]) -> None:
         values = ", ".join("(" + ", ".join(_literal(value) for value in row) + ")" for row in rows)
@@ -132,7 +133,7 @@ class Lake:
             if table.name.lower() not in names:
                 table.set("db", exp.to_identifier("after"))
                 table.set("catalog", None)
-        return tree.sql(dialect="duckdb")
+        return in_duckdb(tree).sql(dialect="duckdb")
 
 
 @dataclass
@@ -149,6 +150,7 @@ class Kept:
     """Rows of change that reached a table."""
     texts: dict[object, str | None] = field(default_factory=dict)
     """SQL that was generated before."""
+    deltas: dict[object, Delta | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.maintenance = plan(build(self.text, self.lake), self.lake.describe)
@@ -162,19 +164,32 @@ class Kept:
         lake = self.lake
         changed = {table for table in self.maintenance.sources if lake.diff(table)}
         for node in self.maintenance.nodes:
-            now = frozenset(changed)
-            change = self._text((node.label, now), node, partial(delta, changed=now))
-            if change is None:
+            if not self._compute((node.label, frozenset(changed)), node, partial(delta, changed=frozenset(changed))):
                 continue
-            lake.run(f"CREATE OR REPLACE TABLE step.delta AS {change}")
-            if not lake.run("SELECT 1 FROM step.delta LIMIT 1"):
-                continue
+            if isinstance(node.upkeep, Partitions):
+                lake.run("CREATE OR REPLACE TABLE step.groups AS FROM step.delta")
+                if not self._compute((node.label, "change"), node, partition_change):
+                    continue
             self._apply(node)
             if lake.diff(node.label):
                 changed.add(node.label)
                 self.written += lake.run(f'SELECT COUNT(*) FROM changes."{node.label}"')[0][0]
         for table in changed:
             lake.remember(table)
+
+    def _compute(self, key: object, node: Node, make: Callable[[Node], Delta | None]) -> bool:
+        """Fill `step.delta`, and what it shares before; is there any row?"""
+        if key not in self.deltas:
+            self.deltas[key] = make(node)
+        change = self.deltas[key]
+        if change is None:
+            return False
+        for shared in change.shared:
+            text = self._text((key, shared.name), node, lambda _, q=shared.query: q)  # type: ignore[misc]
+            self.lake.run(f"CREATE OR REPLACE TABLE step.{shared.name} AS {text}")
+        text = self._text((key, "delta"), node, lambda _: change.query)
+        self.lake.run(f"CREATE OR REPLACE TABLE step.delta AS {text}")
+        return bool(self.lake.run("SELECT 1 FROM step.delta LIMIT 1"))
 
     def check(self) -> None:
         """Every node equals its query, and the public one the user's text."""
@@ -193,7 +208,7 @@ class Kept:
 
     def _apply(self, node: Node) -> None:
         lake = self.lake
-        if isinstance(node.upkeep, Bag):
+        if isinstance(node.upkeep, (Bag, Partitions)):
             names = ", ".join(f'"{name}"' for name in node.columns)
             repeated = lake.run(f"SELECT {names} FROM step.delta GROUP BY ALL HAVING COUNT(*) > 1 OR SUM({WEIGHT}) = 0")
             assert not repeated or node.upkeep.floating, f"not consolidated: {repeated}"
@@ -319,6 +334,41 @@ def _is_required(output: exp.Expr, required: set[str]) -> bool:
     return isinstance(bare, exp.Column) and re.sub(r"_\d+$", "", bare.name) in required
 
 
+def in_duckdb(query: exp.Expr) -> exp.Expr:
+    """Spark's generators in DuckDB's words."""
+    query = query.transform(_sequence)
+    for select in list(query.find_all(exp.Select)):
+        for view in select.args.pop("laterals", None) or ():
+            names = [found.name for found in view.args["alias"].args["columns"]]
+            rows = exp.select(
+                *(exp.alias_(v, n, quoted=True) for v, n in zip(_unnested(view.this), names, strict=True))
+            )
+            alias = exp.TableAlias(this=view.args["alias"].this)
+            lateral = exp.Lateral(this=exp.Subquery(this=rows), alias=alias)
+            join = exp.Join(this=lateral, kind="CROSS")
+            if view.args.get("outer"):
+                join = exp.Join(this=lateral, side="LEFT", on=exp.true())
+            select.append("joins", join)
+    return query
+
+
+def _sequence(node: exp.Expr) -> exp.Expr:
+    if isinstance(node, exp.Anonymous) and node.name.lower() == "sequence":
+        return exp.Anonymous(this="GENERATE_SERIES", expressions=node.expressions)
+    return node
+
+
+def _unnested(call: exp.Expr) -> list[exp.Expr]:
+    name, (array, *_) = call.name.lower(), call.expressions
+    unnest = exp.Anonymous(this="UNNEST", expressions=[array.copy()])
+    if name == "explode":
+        return [unnest]
+    if name == "posexplode":
+        places = exp.Anonymous(this="RANGE", expressions=[exp.Anonymous(this="LEN", expressions=[array.copy()])])
+        return [exp.Anonymous(this="UNNEST", expressions=[places]), unnest]
+    raise NotImplementedError(name)
+
+
 def _with_bounds(query: exp.Expr) -> exp.Expr:
     """Bounds of the changed values in the place of `key_range`, as the executor puts them there."""
 
@@ -326,7 +376,7 @@ def _with_bounds(query: exp.Expr) -> exp.Expr:
         if not isinstance(node, exp.Anonymous) or node.name.lower() != KEY_RANGE:
             return node
         key, source, column = node.expressions
-        changes = exp.table_(source.name, db="changes", quoted=True)
+        changes = exp.table_(source.name, db=bounded_by(source.name).value, quoted=True)
         low, high = (
             exp.select(kind(this=exp.column(exp.to_identifier(column.name, quoted=True))))
             .from_(changes.copy())

@@ -7,10 +7,26 @@ of the input into what the state needs.
 
 from __future__ import annotations
 
-from spark_trickle.delta.rules import filter, inner_join, project, scan, union_all
+from spark_trickle.delta.rules import filter, generate, inner_join, match, outer_join, project, scan, union_all
 from spark_trickle.delta.rules.rule import Rule
 from spark_trickle.errors import InternalError
-from spark_trickle.sql.operators import Aggregate, Distinct, Filter, Join, OneRow, Operator, Project, Scan, UnionAll
+from spark_trickle.sql.operators import (
+    Aggregate,
+    Distinct,
+    Filter,
+    Generate,
+    Join,
+    Limit,
+    Match,
+    OneRow,
+    Operator,
+    OuterJoin,
+    Project,
+    Recursion,
+    Scan,
+    UnionAll,
+    Window,
+)
 
 RULES: dict[type, Rule] = {
     Scan: scan.differentiate,
@@ -19,9 +35,12 @@ RULES: dict[type, Rule] = {
     Project: project.differentiate,
     Join: inner_join.differentiate,
     UnionAll: union_all.differentiate,
+    OuterJoin: outer_join.differentiate,
+    Match: match.differentiate,
+    Generate: generate.differentiate,
 }
 
-STATEFUL: frozenset[type] = frozenset({Aggregate, Distinct})
+STATEFUL: frozenset[type] = frozenset({Aggregate, Distinct, Window, Limit, Recursion})
 
 
 def change_of(operator: Operator, changed: frozenset[str]) -> Operator | None:

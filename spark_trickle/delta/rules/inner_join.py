@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from spark_trickle.delta.plan import Version
 from spark_trickle.delta.ranges import restricted
-from spark_trickle.delta.rules.rule import Recur, weighted
-from spark_trickle.sql.operators import Join, Operator, Project, UnionAll, at, scans
+from spark_trickle.delta.rules.rule import Recur, added, weighted
+from spark_trickle.sql.operators import Join, Operator, Project, at, scans
 
 
 def differentiate(join: Join, changed: frozenset[str], recur: Recur) -> Operator | None:
@@ -27,9 +27,7 @@ def differentiate(join: Join, changed: frozenset[str], recur: Recur) -> Operator
         ]
         term = Join((change, *versions), join.conditions)
         terms.append(Project(term, weighted(join.columns)))
-    if not terms:
-        return None
-    return terms[0] if len(terms) == 1 else UnionAll(tuple(terms), terms[0].columns, aligned=True)
+    return added(terms)
 
 
 def _moves(operator: Operator, changed: frozenset[str]) -> bool:

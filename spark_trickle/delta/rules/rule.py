@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from spark_trickle.delta.plan import WEIGHT
-from spark_trickle.sql.operators import Item, Operator, Project, column
+from spark_trickle.sql.operators import Item, Operator, Project, UnionAll, column
 
 Recur = Callable[[Operator, frozenset[str]], Operator | None]
 Rule = Callable[[Any, frozenset[str], Recur], Operator | None]
@@ -20,3 +20,10 @@ def weighted(columns: tuple[str, ...]) -> tuple[Item, ...]:
 def in_order(change: Operator, columns: tuple[str, ...]) -> Operator:
     """The change with exactly these columns, then the weight."""
     return change if change.columns == (*columns, WEIGHT) else Project(change, weighted(columns))
+
+
+def added(terms: list[Operator]) -> Operator | None:
+    """All terms of a change, which have the same columns in the same order, as one."""
+    if not terms:
+        return None
+    return terms[0] if len(terms) == 1 else UnionAll(tuple(terms), terms[0].columns, aligned=True)

@@ -21,7 +21,7 @@ def ranges(query: str, *changed: str) -> list[tuple[str, str, str, str]]:
     found = delta(Kept(Lake(TABLES), query).maintenance.public, frozenset(changed))
     assert found is not None
     result = []
-    for call in found.find_all(exp.Anonymous):
+    for call in found.query.find_all(exp.Anonymous):
         if call.name == KEY_RANGE:
             select = call.find_ancestor(exp.Select)
             assert select is not None
