@@ -92,7 +92,10 @@ class _Renderer:
         return selected.offset(limit.offset, copy=False) if limit.offset else selected
 
     def _recursion(self, recursion: Recursion) -> exp.Query:
-        body = exp.union(self.query(recursion.base), self.query(recursion.step), distinct=False, copy=False)
+        step = self.query(recursion.step)
+        if isinstance(step, exp.SetOperation):
+            step = exp.Subquery(this=step)  # base and step are the two sides of the last UNION ALL
+        body = exp.union(self.query(recursion.base), step, distinct=False, copy=False)
         names = [exp.to_identifier(name, quoted=True) for name in recursion.columns]
         alias = exp.TableAlias(this=exp.to_identifier(recursion.name, quoted=True), columns=names)
         table = exp.alias_(exp.table_(recursion.name, quoted=True), self._alias(), table=True, quoted=True)

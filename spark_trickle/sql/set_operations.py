@@ -95,6 +95,6 @@ def _stays(intersect: bool, distinct: bool, mine: exp.Column, other: exp.Column)
 
 def _repeated(operator: Operator, times: exp.Expr, names: Names) -> Operator:
     """Each row as often as a number of its own says."""
-    first = exp.cast(exp.Literal.number(1), "BIGINT")
-    numbers = exp.Anonymous(this="sequence", expressions=[first, times])
+    first, last = exp.cast(exp.Literal.number(1), "BIGINT"), exp.cast(times, "BIGINT")
+    numbers = exp.Anonymous(this="sequence", expressions=[first, last])
     return Generate(operator, exp.Anonymous(this="explode", expressions=[numbers]), (names.fresh("nth"),))
