@@ -41,7 +41,7 @@ class Sorted:
 
     def by(self, name: str) -> exp.Ordered:
         return exp.Ordered(
-            this=column(name), desc=bool(self.written.args.get("desc")), nulls_first=self.written.args["nulls_first"]
+            this=column(name), desc=self.written.args.get("desc") or None, nulls_first=self.written.args["nulls_first"]
         )
 
 
