@@ -37,8 +37,13 @@ format: setup ## Put the code into its format
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
 
-bench: setup ## Measure incremental against full
+bench: setup ## Measure incremental against full; SF=1 for TPC-H (CHANGES=0.01, ROWS=8000, QUERIES=1,5-7, WAREHOUSE=folder)
+ifdef SF
+	$(BIN)/python -m bench.tpch --scale $(SF) $(if $(CHANGES),--changes $(CHANGES)) $(if $(ROWS),--changed-rows $(ROWS)) \
+		$(if $(QUERIES),--queries $(QUERIES)) $(if $(WAREHOUSE),--warehouse $(WAREHOUSE))
+else
 	$(BIN)/python -m bench
+endif
 
 clean: ## Remove what can be made again
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist

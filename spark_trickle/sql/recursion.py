@@ -39,15 +39,15 @@ def recursion(builder: Builder, cte: Cte) -> Built:
         if query.args.get(clause) is not None:
             why = "it would cut a recursion that has not ended"
             raise unsupported(builder.text, query.args[clause], f"{clause.upper()} in WITH RECURSIVE", why)
-    visible = builder.with_entries(query, cte.visible)
-    base = builder.query(query.this, visible)
+    visible = builder.with_entries(query, cte.visible, cte.outer)
+    base = builder.query(query.this, visible, cte.outer)
     named = cte.columns or base.names
     if len(named) != len(base.outputs):
         raise wrong(builder.text, query, f"{len(named)} names for {len(base.outputs)} columns")
     columns = tuple(builder.names.fresh(name) for name in named)
     outputs = tuple(zip(named, columns, strict=True))
     itself = replace(cte, columns=(), again=builder.names.fresh(cte.name), found=outputs)
-    step = builder.query(query.expression, {**visible, cte.name.lower(): itself})
+    step = builder.query(query.expression, {**visible, cte.name.lower(): itself}, cte.outer)
     if len(step.outputs) != len(base.outputs):
         message = f"the base has {len(base.outputs)} columns and the step {len(step.outputs)}"
         raise wrong(builder.text, query.expression, message)

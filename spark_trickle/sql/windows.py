@@ -117,7 +117,9 @@ class _Lifter:
                 self._stage([call for call in tied if call.order == order])
 
     def _call(self, node: exp.Window) -> _Call:
-        keys = dict.fromkeys(self._key(part.unnest()) for part in node.args.get("partition_by") or () if used(part))
+        here = set(self.operator.columns)  # anything else is the same for all rows
+        parts = [part.unnest() for part in node.args.get("partition_by") or () if used(part) & here]
+        keys = dict.fromkeys(self._key(part) for part in parts)
         clause = node.args.get("order")
         function, spec = with_plain_names(node.this), node.args.get("spec")
         order = tuple(clause.expressions) if clause is not None else ()

@@ -28,7 +28,7 @@ OPEN = (
     "SELECT id, SUM(qty) OVER (PARTITION BY cust ORDER BY region ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS s "
     "FROM orders",
     "SELECT id, MAX_BY(region, qty) OVER (PARTITION BY cust) AS m FROM orders",
-    "SELECT id, COLLECT_LIST(id) OVER (PARTITION BY cust ORDER BY qty ROWS UNBOUNDED PRECEDING) AS c FROM orders",
+    "SELECT id, ARRAY_AGG(id) OVER (PARTITION BY cust ORDER BY qty ROWS UNBOUNDED PRECEDING) AS c FROM orders",
     "SELECT id, qty FROM orders ORDER BY region LIMIT 3",
     "SELECT id FROM orders ORDER BY qty DESC LIMIT 2 OFFSET 1",
     "SELECT cust FROM orders GROUP BY cust ORDER BY COUNT(*) LIMIT 2",
@@ -69,7 +69,8 @@ def test_what_was_decided_is_said(query: str, sentence: str) -> None:
 @pytest.mark.parametrize(
     "query",
     [
-        "SELECT id, RANK() OVER (ORDER BY qty) AS r, SUM(qty) OVER (PARTITION BY cust ORDER BY region) AS s FROM orders",
+        "SELECT id, RANK() OVER (ORDER BY qty) AS r, SUM(qty) OVER (PARTITION BY cust ORDER BY region) AS s "
+        "FROM orders",
         "SELECT cust, ROW_NUMBER() OVER (ORDER BY cust) AS r FROM orders GROUP BY cust",
         "SELECT cust, SUM(qty) AS s FROM orders GROUP BY cust ORDER BY s, cust LIMIT 2",
         "SELECT DISTINCT region, qty FROM orders ORDER BY qty, region LIMIT 3",

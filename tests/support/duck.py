@@ -110,8 +110,12 @@ class Lake:
     def describe(self, query: exp.Query) -> tuple[Column, ...]:
         found = self.run(f"DESCRIBE {self.query(query)}")
         outputs = query.selects
+        # What stands beside a row without partner is NULL, whatever the column says.
+        certain = not any(join.side in ("LEFT", "RIGHT", "FULL") and not join.kind for join in query.find_all(exp.Join))
+        certain &= all(table.name in self.schemas for table in query.find_all(exp.Table) if table.db)
+        required = self.required if certain else set()
         return tuple(
-            Column(name, spark_type(kind), not _is_required(output, self.required))
+            Column(name, spark_type(kind), not _is_required(output, required))
             for (name, kind, *_), output in zip(found, outputs, strict=True)
         )
 
