@@ -133,7 +133,7 @@ class Relations(Expressions):
         alias = self.name("e")
         outer = self.random.choice(("", "OUTER "))
         view = f"{text} LATERAL VIEW {outer}EXPLODE(ARRAY({parts})) {alias} AS x"
-        return f"(SELECT * FROM {view})" if False else view, (*terms, Term(f"{alias}.x", Kind.INT))
+        return view, (*terms, Term(f"{alias}.x", Kind.INT))
 
     def condition(self, left: tuple[Term, ...], right: tuple[Term, ...]) -> str:
         """What relates two sides."""
@@ -169,11 +169,8 @@ class Relations(Expressions):
         natural = self.random.random() < 0.4
         chosen = common if natural else self.random.sample(common, self.random.randint(1, len(common)))
         names = {each.name for each in chosen}
-        word = _HOW[way]
-        text = (
-            f"{first.text} NATURAL {word} {source.name} AS {second.alias}"
-            if natural
-            else f"{first.text} {word} {source.name} AS {second.alias} USING ({', '.join(each.name for each in chosen)})"
-        )
+        listed = ", ".join(each.name for each in chosen)
+        word, using = ("NATURAL ", "") if natural else ("", f" USING ({listed})")
+        text = f"{first.text} {word}{_HOW[way]} {source.name} AS {second.alias}{using}"
         rest = [term for each in (first, second) for term in each.terms() if term.text.split(".")[1] not in names]
         return text, (*(Term(each.name, each.kind, outer=False) for each in chosen), *rest)

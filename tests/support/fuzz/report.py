@@ -1,4 +1,4 @@
-"""What is said about a failing case: how to see it again, what went wrong, and a small one that fails in the same way."""
+"""What is said about a failing case: how to see it again, what went wrong, and a small one that fails so, too."""
 
 from __future__ import annotations
 

@@ -168,10 +168,15 @@ def _select_edits(node: exp.Select) -> Iterator[Edit]:
         if node.args.get(clause):
             yield lambda found, at=clause: found.set(at, None)  # type: ignore[misc]
     if node.args.get("limit"):
-        yield lambda found: [found.set(at, None) for at in ("limit", "order", "offset")] and None  # type: ignore[func-returns-value]
+        yield _without_limit
     group = node.args.get("group")
     for place in range(len(group.expressions) if group and len(group.expressions) > 1 else 0):
         yield lambda found, at=place: found.args["group"].expressions[at].pop() and None  # type: ignore[misc]
+
+
+def _without_limit(found: exp.Expr) -> None:
+    for clause in ("limit", "order", "offset"):
+        found.set(clause, None)
 
 
 def _without_relation(select: exp.Expr, join: exp.Expr) -> None:
