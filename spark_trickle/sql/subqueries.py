@@ -136,7 +136,7 @@ class Pending:
         return column(found.name)
 
     def _exists(self, node: exp.Expr, outer: Scope) -> Attached:
-        operator: Operator = self.builder.query(node, self.ctes, outer).operator
+        operator: Operator = self.builder.query(_without_limit(node), self.ctes, outer).operator
         while isinstance(operator, (Project, Distinct)) or (
             isinstance(operator, Limit) and not operator.offset and operator.count != 0
         ):
@@ -186,6 +186,26 @@ def peeled(built: Built) -> tuple[Operator, tuple[exp.Expr, ...]]:
         )
         operator = operator.input
     return operator, values
+
+
+def _without_limit(node: exp.Expr) -> exp.Expr:
+    """The query of EXISTS: one row is as good as any, so no order and no number of rows matters, but for none."""
+    bare = node
+    while isinstance(bare, exp.Subquery):
+        bare = bare.this
+    limit = bare.args.get("limit")
+    count = limit.expression if isinstance(limit, exp.Limit) else None
+    if (
+        bare.args.get("offset") is not None
+        or not isinstance(count, exp.Literal)
+        or not count.is_int
+        or count.this == "0"
+    ):
+        return node
+    copy = bare.copy()
+    copy.set("limit", None)
+    copy.set("order", None)
+    return copy
 
 
 def _whole(condition: exp.Expr, found: Attached) -> Use | None:
