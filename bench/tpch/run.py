@@ -17,6 +17,7 @@ from bench.tpch.report import Query, Run
 from spark_trickle.engine import Engine
 from spark_trickle.errors import StreamTableError, UserError
 from spark_trickle.model.refresh import Action, RefreshOutcome
+from spark_trickle.refresh.decide import NOTHING_CHANGED
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +200,10 @@ def say(text: str) -> None:
 
 
 def _not_differential(outcome: RefreshOutcome) -> str | None:
+    """What is wrong with an outcome: at small scales a change that was computed may leave the result as it is."""
     if outcome.action is Action.DIFFERENTIAL:
+        return None
+    if outcome.action is Action.NO_DATA and outcome.reason != NOTHING_CHANGED:
         return None
     return f"{outcome.name} ran {outcome.action}: {outcome.reason}"
 
