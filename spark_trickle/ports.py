@@ -64,6 +64,8 @@ class Staged:
     changed: bool
     """Whether any row of the public table differs from before."""
     commits: int
+    reused: tuple[str, ...] = ()
+    """Internal state that was brought up to date rather than made anew."""
 
 
 class Workbench(Protocol):
@@ -87,7 +89,9 @@ class Workbench(Protocol):
         """What somebody else wrote into a table of ours since that version; None: nothing that changes rows."""
         ...
 
-    def rebuild(self, table: StreamTable, summary: Mapping[str, str]) -> Staged: ...
+    def rebuild(self, table: StreamTable, summary: Mapping[str, str], former: StreamTable | None = None) -> Staged:
+        """Compute everything; state that the former definition kept too is brought up to date instead."""
+        ...
 
     def apply(self, table: StreamTable, windows: Mapping[TableName, Window], summary: Mapping[str, str]) -> Staged: ...
 

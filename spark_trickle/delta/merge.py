@@ -116,6 +116,19 @@ def keyed_removal_statement(node: Node) -> exp.Merge:
     return removal(exp.select(*(column(key, _D) for key in node.key)).from_(step(DELTA, _D)).where(went), node.key)
 
 
+def keyed_rewritten(node: Node) -> exp.Query:
+    """All rows of a `Bag` with a key after a change: those that it does not remove, and those that it adds."""
+    if not node.key:
+        raise InternalError(f"'{node.label}' has no key to find rows by")
+    zero = exp.Literal.number(0)
+    gone = exp.select(exp.Literal.number(1)).from_(step(DELTA, _R))
+    gone = gone.where(exp.LT(this=column(WEIGHT, _R), expression=zero.copy()), same_key(node.key, _R, TARGET_ALIAS))
+    stay = exp.select(*(column(name, TARGET_ALIAS) for name in node.columns)).from_(step(TARGET, TARGET_ALIAS))
+    came = exp.select(*(column(name, _D) for name in node.columns)).from_(step(DELTA, _D))
+    came = came.where(exp.GT(this=column(WEIGHT, _D), expression=zero))
+    return exp.union(stay.where(exp.not_(exp.Exists(this=gone))), came, distinct=False)
+
+
 def removal(keys_gone: exp.Query, keys: tuple[str, ...]) -> exp.Merge:
     """A MERGE that deletes the rows with these keys."""
     return _merge(keys_gone, keys, [exp.When(matched=True, source=False, then=exp.Var(this="DELETE"))])

@@ -4,6 +4,7 @@ over a tree without state, or a tree without state.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -59,7 +60,7 @@ def plan(operator: Operator, describe: Describe) -> MaintenancePlan:
     tree = simplified(planner.aligned(operator))
     sources = tuple(dict.fromkeys(scan.source for scan in scans(tree)))
     if not planner.public_groups(tree) and not planner.public_partitions(tree):
-        planner.bag(PUBLIC, planner.cut(tree))
+        planner.public_bag(planner.cut(tree))
     return MaintenancePlan(tuple(planner.nodes), sources)
 
 
@@ -119,9 +120,7 @@ class _Planner:
             if keys is None:
                 return None  # a projection above drops a key: cut below it
             whole = self._over_cut_core(operator)
-            node = self._partitions(f"state_{len(self.nodes) + 1}", whole, keys)
-            self.nodes.append(node)
-            return self._leaf(node, whole)
+            return self._leaf(self._added(self._partitions(None, whole, keys)), whole)
         if not isinstance(operator, (Distinct, Aggregate)):
             return None
         operator = replace(operator, input=self.cut(operator.input))
@@ -132,9 +131,15 @@ class _Planner:
         else:
             kept = self._kept(operator)
             wanted = kept.outputs
-        node = self._groups(f"state_{len(self.nodes) + 1}", kept, kept.aggregate.columns)
-        self.nodes.append(node)
+        node = self._added(self._groups(None, kept, kept.aggregate.columns))
         return Project(self._leaf(node, kept.aggregate), wanted)
+
+    def _added(self, node: Node) -> Node:
+        """The node among those of the plan; what is the same already is not kept twice."""
+        known = next((other for other in self.nodes if other.label == node.label), None)
+        if known is None:
+            self.nodes.append(node)
+        return known or node
 
     def _leaf(self, node: Node, operator: Operator) -> Scan:
         """The node as what the rest of the tree reads."""
@@ -153,15 +158,16 @@ class _Planner:
 
     def _bag_leaf(self, operator: Operator) -> Operator:
         operator = Project(operator, tuple(Item(name, column(name)) for name in operator.columns))
-        return self._leaf(self.bag(f"state_{len(self.nodes) + 1}", operator), operator)
+        return self._leaf(self._added(self._bag(None, operator)), operator)
 
-    def _partitions(self, label: str, tree: Operator, keys: tuple[tuple[str, str], ...]) -> Node:
+    def _partitions(self, label: str | None, tree: Operator, keys: tuple[tuple[str, str], ...]) -> Node:
         core = _core(tree)
         assert core is not None
         floating = tuple(found for found in self.columns(tree) if hard_to_group(found.type))
         upkeep = Partitions(tree, core, keys, floating)
         key = _key(tree, {node.label: node for node in self.nodes})
-        return Node(label, tree.columns, key or None, render(tree), _inputs(tree), upkeep)
+        query = render(tree)
+        return Node(label or _label(query), tree.columns, key or None, query, _inputs(tree), upkeep)
 
     def public_partitions(self, tree: Operator) -> bool:
         """A window whose partition keys are among the columns of the result is kept in the public table itself."""
@@ -186,7 +192,7 @@ class _Planner:
         facts.update(zip(calls, self.columns(aggregate)[len(aggregate.keys) :], strict=True))
         return self_kept(aggregate, facts, lean=lean)
 
-    def _groups(self, label: str, kept: Upkeep, columns: tuple[str, ...]) -> Node:
+    def _groups(self, label: str | None, kept: Upkeep, columns: tuple[str, ...]) -> Node:
         aggregate = kept.aggregate
         keys = tuple(key.name for key in aggregate.keys)
         read = {name for item in aggregate.calls for name in _names(item.expression)}
@@ -197,7 +203,7 @@ class _Planner:
         )
         upkeep = Groups(aggregate, keys, kept.kept, kept.rows, floating)
         query = render(Project(aggregate, tuple(Item(name, column(name)) for name in columns)))
-        return Node(label, columns, keys, query, _inputs(aggregate), upkeep)
+        return Node(label or _label(query), columns, keys, query, _inputs(aggregate), upkeep)
 
     def public_groups(self, tree: Operator) -> bool:
         """A grouping whose own columns are state enough is kept in the public table itself."""
@@ -220,13 +226,21 @@ class _Planner:
         self.nodes.append(self._groups(PUBLIC, kept, tree.columns))
         return True
 
-    def bag(self, label: str, tree: Operator) -> Node:
+    def public_bag(self, tree: Operator) -> None:
+        self.nodes.append(self._bag(PUBLIC, tree))
+
+    def _bag(self, label: str | None, tree: Operator) -> Node:
         """A node that is kept row by row."""
         tree = simplified(tree)
         floating = tuple(found for found in self.columns(tree) if hard_to_group(found.type))
         key = _key(tree, {node.label: node for node in self.nodes})
-        self.nodes.append(Node(label, tree.columns, key, render(tree), _inputs(tree), Bag(tree, floating)))
-        return self.nodes[-1]
+        query = render(tree)
+        return Node(label or _label(query), tree.columns, key, query, _inputs(tree), Bag(tree, floating))
+
+
+def _label(query: exp.Query) -> str:
+    """A name that follows from what is kept: the same state of another query has it too, and can be taken over."""
+    return f"state_{hashlib.sha256(query.sql(dialect='spark').encode()).hexdigest()[:8]}"
 
 
 _RECOMPUTED = (Window, Limit, Recursion)

@@ -148,7 +148,7 @@ class Definitions:
         self, cut: Cut, bench: Workbench, table: StreamTable, *, new: bool, former: StreamTable | None = None
     ) -> StreamTable:
         """Load it in the workbench and publish definition, contents and history together."""
-        request = self.refresher.request(cut, "INITIAL" if new else "ALTER")
+        request = replace(self.refresher.request(cut, "INITIAL" if new else "ALTER"), former=former)
         results = self.refresher.members(bench, [table], request)
         if former is not None:
             for stale in set(former.internal_tables) - set(table.internal_tables):

@@ -38,6 +38,8 @@ class Request:
     max_change_ratio: float
     stream_tables: Mapping[TableName, StreamTable]
     """All there are, at the cut."""
+    former: StreamTable | None = None
+    """What a stream table was before its definition was altered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +143,10 @@ def _stage(
     summary = _summary(table, frontier)
     if rebuild is not None:
         _allow(table, rebuild, request)
-        return rebuild.action, "FULL", rebuild.reason, bench.rebuild(table, summary)
+        former = request.former if request.former is not None and request.former.name == table.name else None
+        rebuilt = bench.rebuild(table, summary, former)
+        kept = f"; of its internal state {', '.join(rebuilt.reused)} was kept" if rebuilt.reused else ""
+        return rebuild.action, "FULL", rebuild.reason + kept, rebuilt
     staged = bench.apply(table, windows, summary)
     mode = "IMMEDIATE" if request.initiated_by == "TRANSACTION" else "DIFFERENTIAL"
     if not staged.changed:

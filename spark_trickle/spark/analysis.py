@@ -43,6 +43,8 @@ class AnalyzedQuery:
 
     analysis: Analysis
     plan: MaintenancePlan | None
+    completed: str | None = None
+    """The query with everything decided that its text leaves open; None: it leaves nothing open."""
 
 
 class _Sources:
@@ -78,11 +80,12 @@ def analyze(workspace: Workspace, query: str, stream_tables: Iterable[TableName]
     where = ", ".join(f"{found.name}() at line {found.line}, column {found.column}" for found in random[:1]) or None
     sources = _Sources(workspace)
     notices: list[str] = []
+    completions: list[str] = []
     reason = suggestion = None
     plan, tree, delta_sql = None, "", ""
     try:
-        operator = build(query, sources, output_names=tuple(name for name, _ in columns))
-        notices.extend(query_notices(query))
+        operator = build(query, sources, tuple(name for name, _ in columns), completions)
+        notices.extend((*query_notices(query), *completions))
         tree = show_tree(operator)
         if where is None:
             plan = make_plan(operator, lambda found: _describe(workspace, found))
@@ -113,6 +116,7 @@ def analyze(workspace: Workspace, query: str, stream_tables: Iterable[TableName]
             normalized=normalized(query),
         ),
         plan,
+        _over_sources(_whole(plan)).sql(dialect="spark") if plan is not None and completions else None,
     )
 
 
@@ -137,16 +141,18 @@ def _sources(tables: list[TableName], views: list[TableName], known: set[TableNa
 def _describe(workspace: Workspace, query: exp.Expr) -> tuple[Column, ...]:
     """Spark's own idea of the types of a query over sources."""
 
-    def relation(_version: Version, source: str) -> exp.Expr:
-        return exp.to_table(TableName.parse(source).sql, dialect="spark")
-
     with sql_errors("the maintenance plan"):
-        fields = workspace.session.sql(resolve(query, relation).sql(dialect="spark")).schema.fields
+        fields = workspace.session.sql(_over_sources(query).sql(dialect="spark")).schema.fields
     return tuple(Column(field.name, field.dataType.simpleString(), field.nullable) for field in fields)
 
 
-def _check_types(workspace: Workspace, plan: MaintenancePlan, wanted: tuple[tuple[str, str], ...]) -> None:
-    """The plan must give exactly Spark's types, down to the names of struct fields; else it is not used."""
+def _over_sources(query: exp.Expr) -> exp.Expr:
+    """A query over leaves as one over the tables themselves."""
+    return resolve(query, lambda _, source: exp.to_table(TableName.parse(source).sql, dialect="spark"))
+
+
+def _whole(plan: MaintenancePlan) -> exp.Expr:
+    """All nodes as one query over the sources."""
     nodes = {node.label: node.query for node in plan.nodes}
 
     def inlined(version: Version, source: str) -> exp.Expr:
@@ -154,7 +160,12 @@ def _check_types(workspace: Workspace, plan: MaintenancePlan, wanted: tuple[tupl
             return exp.Subquery(this=resolve(nodes[source], inlined))
         return leaf(version, source)
 
-    found = _describe(workspace, resolve(plan.public.query, inlined))
+    return resolve(plan.public.query, inlined)
+
+
+def _check_types(workspace: Workspace, plan: MaintenancePlan, wanted: tuple[tuple[str, str], ...]) -> None:
+    """The plan must give exactly Spark's types, down to the names of struct fields; else it is not used."""
+    found = _describe(workspace, _whole(plan))
     for (name, kind), column in zip(wanted, found, strict=True):
         if column.type != kind:
             raise UnsupportedSqlError(

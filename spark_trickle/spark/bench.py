@@ -19,6 +19,7 @@ from spark_trickle.spark.apply import NodeApplier
 from spark_trickle.spark.failures import spark_errors, sql_errors
 from spark_trickle.spark.jobs import counting_jobs
 from spark_trickle.spark.relations import Leaves
+from spark_trickle.spark.reuse import reusable
 from spark_trickle.spark.sharing import KnownChange, SharedChanges
 from spark_trickle.spark.workspace import Workspace, Workspaces
 from spark_trickle.spark.write import NOTHING, Writer, Written
@@ -121,27 +122,44 @@ class Bench:
                 return f"snapshot {snapshot} ({operation}) is not ours"
         return f"its snapshot {since.snapshot_id} is no longer in its history"
 
-    def rebuild(self, table: StreamTable, summary: Mapping[str, str]) -> Staged:
+    def rebuild(self, table: StreamTable, summary: Mapping[str, str], former: StreamTable | None = None) -> Staged:
         # A stream table in FULL mode keeps no state: its query runs as it was written.
         plan = None if table.effective_mode is RefreshMode.FULL else self._analyzed(table).plan
         writer = Writer(self.workspace.session, summary)
         present = self.workspace.heads()
         if plan is None:
             with sql_errors(f"the query of '{table.name}'"):
-                frame = self.workspace.session.sql(table.query)
+                frame = self.workspace.session.sql(self.decided_query(table))
             written = writer.whole(table.name, frame, exists=table.name in present)
             return Staged(
                 rows_inserted=written.inserted, rows_deleted=written.deleted, changed=True, commits=written.commits
             )
-        leaves = self._leaves(table, plan, {})
+        reuse = reusable(self, self._feed, table, plan, former)
+        leaves = self._leaves(reuse.table, plan, reuse.windows)
+        changed = {str(name) for name in reuse.windows}
         written, commits = NOTHING, 0
-        for node in plan.nodes:
-            target = table.name if node.label == PUBLIC else internal_name(table.name, node.label)
-            with sql_errors(f"the plan of '{table.name}'"):
-                frame = self.workspace.session.sql(leaves.sql(node.query))
-            written = writer.whole(target, frame, exists=target in present)
-            commits += written.commits
-        return Staged(rows_inserted=written.inserted, rows_deleted=written.deleted, changed=True, commits=commits)
+        try:
+            for node in plan.nodes:
+                target = table.name if node.label == PUBLIC else internal_name(table.name, node.label)
+                if node.label in reuse.labels:
+                    inputs = frozenset(changed.intersection(node.inputs))
+                    written = NodeApplier(leaves, writer, node, target).apply(inputs) if inputs else NOTHING
+                    changed.update([node.label] if written.changed else [])
+                else:
+                    with sql_errors(f"the plan of '{table.name}'"):
+                        frame = self.workspace.session.sql(leaves.sql(node.query))
+                    written = writer.whole(target, frame, exists=target in present)
+                commits += written.commits
+        finally:
+            leaves.close()
+            self._feed.release()
+        return Staged(
+            rows_inserted=written.inserted,
+            rows_deleted=written.deleted,
+            changed=True,
+            commits=commits,
+            reused=reuse.labels,
+        )
 
     def apply(self, table: StreamTable, windows: Mapping[TableName, Window], summary: Mapping[str, str]) -> Staged:
         plan = self._analyzed(table).plan
@@ -182,6 +200,10 @@ class Bench:
         rows = written.inserted + written.deleted
         known = KnownChange(frame, rows, insert_only=written.deleted == 0)
         self._known[table.name, before.snapshot_id, after.snapshot_id] = known
+
+    def decided_query(self, table: StreamTable) -> str:
+        """The query of a stream table, with everything decided that its text leaves open."""
+        return self._analyzed(table).completed or table.query
 
     def create_empty(self, table: StreamTable) -> None:
         """The table with its columns and no rows, for a stream table that is loaded later."""

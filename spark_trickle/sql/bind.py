@@ -30,6 +30,12 @@ class Subqueries(Protocol):
 
     def scalar(self, node: exp.Expr, outer: Scope) -> exp.Column: ...
 
+    def exists(self, node: exp.Expr, outer: Scope) -> exp.Column: ...
+
+    def contained(
+        self, operands: tuple[exp.Expr, ...], node: exp.Expr, outer: Scope, negated: bool = False
+    ) -> exp.Column: ...
+
 
 @dataclass(frozen=True, slots=True)
 class Binding:
@@ -41,12 +47,14 @@ class Binding:
     aliases: Mapping[str, exp.Expr] = field(default_factory=dict)
     """Expressions of the same SELECT that were named before (lower case)."""
     outer: Scope = field(default_factory=Scope)
-    """Names of the query around this one: to tell a correlated subquery from a wrong name."""
+    """Names of the queries around this one."""
 
 
 def bind(node: exp.Expr, where: Binding) -> exp.Expr:
     """The expression over columns of the operator tree."""
     holder = exp.Paren(this=node.copy())
+    if any(found.args.get("query") is not None for found in holder.find_all(exp.In)):
+        _nots_inward(holder)
     _bind(holder.this, where)
     for call in [found for found in holder.walk() if isinstance(found, (exp.Filter, exp.Anonymous))]:
         merged = algebraic(call)
@@ -63,14 +71,50 @@ def _bind(node: exp.Expr, where: Binding) -> None:
         if parts is not None:
             node.replace(_resolve(node, parts, where))
             return
-    if isinstance(node, (exp.Subquery, exp.Select, exp.SetOperation)):
-        node.replace(where.subqueries.scalar(node, where.scope))
+    found = _subquery(node, where)
+    if found is not None:
+        node.replace(found)
         return
     _reject(node, where)
     if isinstance(node, exp.Anonymous):
         _prepare(node)
     for child in list(node.iter_expressions()):
         _bind(child, where)
+
+
+def _subquery(node: exp.Expr, where: Binding) -> exp.Column | None:
+    """The column of a query, if this is one, or a condition about one."""
+    around = where.scope.within(where.outer)
+    if isinstance(node, (exp.Subquery, exp.Select, exp.SetOperation)):
+        return where.subqueries.scalar(node, around)
+    if isinstance(node, exp.Exists):
+        return where.subqueries.exists(node.this, around)
+    if isinstance(node, exp.Anonymous) and function_name(node) == "exists" and len(node.expressions) == 1:
+        return where.subqueries.exists(node.expressions[0], around)
+    negated = isinstance(node, exp.Not)
+    bare = node.this.unnest() if negated else node
+    if isinstance(bare, exp.In) and bare.args.get("query") is not None:
+        operands = bare.this.unnest()
+        parts = operands.expressions if isinstance(operands, exp.Tuple) else [bare.this]
+        bound = tuple(bind(part, where) for part in parts)
+        return where.subqueries.contained(bound, bare.args["query"], around, negated)
+    return None
+
+
+def _nots_inward(node: exp.Expr) -> None:
+    """NOT moved next to each IN (query) below it, as Spark does: there it decides what NULL means."""
+    for found in [part for part in node.find_all(exp.Not) if part.find(exp.In)]:
+        bare = found.this.unnest()
+        if isinstance(bare, exp.Not):
+            found.replace(exp.paren(bare.this.copy()))
+        elif isinstance(bare, (exp.And, exp.Or)):
+            other = exp.Or if isinstance(bare, exp.And) else exp.And
+            sides = (exp.Not(this=exp.paren(side.copy())) for side in (bare.left, bare.right))
+            found.replace(exp.paren(other(this=next(sides), expression=next(sides))))
+        else:
+            continue
+        _nots_inward(node)
+        return
 
 
 def _prepare(node: exp.Anonymous) -> None:
@@ -112,7 +156,10 @@ def _resolve(node: exp.Expr, parts: list[exp.Identifier], where: Binding) -> exp
         base = value if isinstance(value, exp.Column) else exp.paren(value)
         fields = names[1:]
     else:
-        raise _not_found(node, names, where)
+        around = where.outer.find_around(names)
+        if around is None:
+            raise _not_found(node, names, where)
+        base, fields = column(around[0]), list(around[1])
     base.meta.update({key: value for key, value in parts[0].meta.items() if key == "start"})
     for name in fields:
         base = exp.Dot(this=base, expression=exp.to_identifier(name, quoted=True))
@@ -121,14 +168,6 @@ def _resolve(node: exp.Expr, parts: list[exp.Identifier], where: Binding) -> exp
 
 def _not_found(node: exp.Expr, names: list[str], where: Binding) -> SqlError:
     written = ".".join(names)
-    if where.outer.find(names) is not None:
-        return unsupported(
-            where.text,
-            node,
-            "a correlated subquery",
-            f"'{written}' is a column of the query around it",
-            "Write it as a join with a subquery that groups by the compared column",
-        )
     known = ", ".join(dict.fromkeys(v.name for v in where.scope.star()))
     return wrong(where.text, node, f"column '{written}' does not exist", hint=f"There is: {known or 'nothing'}")
 
@@ -140,7 +179,6 @@ _REJECTED: tuple[tuple[type[exp.Expr], str, str, str], ...] = (
         "there is no rule for it yet",
         "Use an aggregate and a join, or refresh_mode FULL",
     ),
-    (exp.Exists, "EXISTS", "there is no rule for it yet", "Write a join with SELECT DISTINCT of the compared columns"),
     (exp.All, "ALL (subquery)", "there is no rule for it yet", "Compare with a scalar subquery: (SELECT max(...) ...)"),
     (exp.WithinGroup, "WITHIN GROUP", "there is no rule for it yet", "Use percentile(...), or refresh_mode FULL"),
     (exp.Star, "* in an expression", "it stands for several columns", "Name the columns"),
@@ -165,15 +203,6 @@ _GENERATORS = frozenset(
 def _reject(node: exp.Expr, where: Binding) -> None:
     if isinstance(node, exp.Star) and isinstance(node.parent, exp.Count):
         return
-    if isinstance(node, exp.In) and node.args.get("query") is not None:
-        raise unsupported(
-            where.text,
-            node,
-            "IN (subquery)",
-            "there is no rule for it yet",
-            "Write a join with SELECT DISTINCT of the column",
-            "IN",
-        )
     if isinstance(node, exp.Any):
         raise unsupported(
             where.text, node, "ANY", "there is no rule for it yet", "For the aggregate write bool_or(...)", "ANY"

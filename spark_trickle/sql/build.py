@@ -10,28 +10,27 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from spark_trickle.errors import SqlError, UserError
-from spark_trickle.sql import select
-from spark_trickle.sql.bind import Binding, bind, without_aggregates
+from spark_trickle.sql import joins, select
+from spark_trickle.sql.bind import Binding, bind
+from spark_trickle.sql.free import free
 from spark_trickle.sql.operators import (
     Aggregate,
     Distinct,
-    Filter,
     Item,
-    Join,
     OneRow,
     Operator,
     Project,
     Scan,
     ScanColumn,
     column,
-    conjuncts,
     inputs,
 )
 from spark_trickle.sql.parse import parse_query, unsupported, wrong
 from spark_trickle.sql.relations import Built, Relation, union_all
 from spark_trickle.sql.rewrite import simplified
-from spark_trickle.sql.scope import Names, Scope, Visible, check_name
+from spark_trickle.sql.scope import Names, Scope, check_name
 from spark_trickle.sql.sources import SourceCatalog, SourceView
+from spark_trickle.sql.subqueries import Pending
 
 _MAX_DEPTH = 60
 
@@ -91,6 +90,8 @@ class Cte:
     query: exp.Query
     columns: tuple[str, ...]
     visible: Mapping[str, Cte]
+    outer: Scope | None = None
+    """What is around the query that defines it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,14 +103,14 @@ class Builder:
     names: Names
     namespace: tuple[str, ...] = ()
     depth: int = 0
-    shared: dict[int, Built] = field(default_factory=dict)
-    """CTEs that were built, by identity: used again, a grouping in them is kept once."""
+    shared: dict[int, tuple[exp.Expr, Built]] = field(default_factory=dict)
+    """CTEs that were built, by identity (so they must live on): used again, a grouping in them is kept once."""
     completions: list[str] = field(default_factory=list)
     """What was decided where the text leaves several answers open, for the user to read."""
 
     def query(self, node: exp.Expr, ctes: Mapping[str, Cte], outer: Scope | None = None) -> Built:
         """Any query: SELECT, set operation, parenthesised, with or without WITH."""
-        ctes = self._with(node, ctes)
+        ctes = self._with(node, ctes, outer)
         for clause, keyword in (("limit", "LIMIT"), ("offset", "OFFSET"), ("fetch", "FETCH")):
             if node.args.get(clause) is not None:
                 raise unsupported(
@@ -132,10 +133,10 @@ class Builder:
         if isinstance(node, exp.Select):
             return select.select(self, node, ctes, outer or Scope())
         if isinstance(node, exp.Values):
-            return self._values(node)
+            return self._values(node, outer)
         raise unsupported(self.text, node, type(node).__name__.upper(), "there is no rule for it")
 
-    def _with(self, node: exp.Expr, ctes: Mapping[str, Cte]) -> Mapping[str, Cte]:
+    def _with(self, node: exp.Expr, ctes: Mapping[str, Cte], outer: Scope | None) -> Mapping[str, Cte]:
         clause = node.args.get("with_")
         if clause is None:
             return ctes
@@ -155,7 +156,7 @@ class Builder:
                     "RECURSIVE",
                 )
             columns = tuple(found.name for found in entry.args["alias"].args.get("columns") or ())
-            known[name] = Cte(entry.this, columns, dict(known))
+            known[name] = Cte(entry.this, columns, dict(known), outer)
         return known
 
     def _union(self, node: exp.Union, ctes: Mapping[str, Cte], outer: Scope | None) -> Built:
@@ -170,28 +171,30 @@ class Builder:
         built = union_all((left, right), self.names)
         return Built(Distinct(built.operator), built.outputs) if node.args.get("distinct") else built
 
-    def _values(self, node: exp.Values) -> Built:
+    def _values(self, node: exp.Values, outer: Scope | None) -> Built:
         rows = [row.expressions if isinstance(row, exp.Tuple) else [row] for row in node.expressions]
         branches = []
-        where = Binding(self.text, Scope(), select.Pending(self, {}))
+        where = Binding(self.text, Scope(), Pending(self, {}), outer=outer or Scope())
         for row in rows:
             items = tuple(Item(self.names.fresh(f"col{i}"), bind(value, where)) for i, value in enumerate(row, 1))
             outputs = tuple((f"col{i}", item.name) for i, item in enumerate(items, 1))
             branches.append(Built(Project(OneRow(), items), outputs))
         return branches[0] if len(branches) == 1 else union_all(tuple(branches), self.names)
 
-    def relation(self, node: exp.Expr, ctes: Mapping[str, Cte]) -> Relation:
+    def relation(self, node: exp.Expr, ctes: Mapping[str, Cte], outer: Scope | None = None) -> Relation:
         """One entry of FROM, with the joins that are written inside its parentheses."""
         self._reject_relation(node)
         match node:
             case exp.Table():
                 found = self._table(node, ctes)
             case exp.Subquery() if isinstance(node.this, (exp.Table, exp.Subquery)) and not node.alias:
-                found = self.relation(node.this, ctes)
+                found = self.relation(node.this, ctes, outer)
             case exp.Subquery():
-                found = self._renamed(self.query(node.this, self._with(node, ctes)), node)
+                found = self.renamed(self.query(node.this, self._with(node, ctes, outer), outer), node)
+            case exp.Lateral() if isinstance(node.this, exp.Subquery):
+                found = self.renamed(self.query(node.this, ctes, outer), node)
             case exp.Values():
-                found = self._renamed(self._values(node), node)
+                found = self.renamed(self._values(node, outer), node)
             case _:
                 raise unsupported(
                     self.text,
@@ -201,7 +204,7 @@ class Builder:
                     "Use refresh_mode FULL",
                 )
         for join in node.args.get("joins") or ():
-            found = self.join(found, join, ctes)
+            found = self.join(found, join, ctes, outer)
         return found
 
     def _reject_relation(self, node: exp.Expr) -> None:
@@ -223,7 +226,8 @@ class Builder:
                     construct.split()[0],
                 )
 
-    def _renamed(self, built: Built, node: exp.Expr) -> Relation:
+    def renamed(self, built: Built, node: exp.Expr) -> Relation:
+        """A query under the alias that FROM gives it."""
         alias = node.args.get("alias")
         columns = tuple(found.name for found in alias.args.get("columns") or ()) if alias else ()
         if columns and len(columns) != len(built.outputs):
@@ -263,60 +267,18 @@ class Builder:
         return Built(Scan(source.key, items), outputs).under(qualifier, columns)
 
     def _shared_cte(self, cte: Cte) -> Built:
-        before = self.shared.get(id(cte.query))
-        if before is None or not _groups(before.operator):
-            self.shared[id(cte.query)] = self.query(cte.query, cte.visible)
-            return self.shared[id(cte.query)]
+        _, before = self.shared.get(id(cte.query), (None, None))
+        if before is None or not _groups(before.operator) or free(before.operator):
+            built = self.query(cte.query, cte.visible, cte.outer)
+            self.shared[id(cte.query)] = (cte.query, built)
+            return built
         fresh = {found: self.names.fresh(found) for _, found in before.outputs}
         items = tuple(Item(name, column(found)) for found, name in fresh.items())
         return Built(Project(before.operator, items), tuple((name, fresh[found]) for name, found in before.outputs))
 
-    def join(self, left: Relation, node: exp.Join, ctes: Mapping[str, Cte]) -> Relation:
+    def join(self, left: Relation, node: exp.Join, ctes: Mapping[str, Cte], outer: Scope | None = None) -> Relation:
         """One more relation beside those before it."""
-        kind = " ".join(word for word in (node.side, node.kind) if word and word.upper() not in ("INNER", "CROSS"))
-        if kind:
-            raise unsupported(
-                self.text,
-                node.this,
-                f"{kind.upper()} JOIN",
-                "there is no rule for it yet",
-                "Write an inner join, or use refresh_mode FULL",
-                kind.split()[0].upper(),
-            )
-        if isinstance(node.this, (exp.Lateral, exp.Unnest)):
-            raise unsupported(
-                self.text, node.this, "LATERAL", "there is no rule for it yet", "Use refresh_mode FULL", "LATERAL"
-            )
-        right = self.relation(node.this, ctes)
-        names = self._shared(left.scope, right.scope, node)
-        operator: Operator = Join((left.operator, right.operator))
-        if names:
-            pairs = [(_only(left.scope, name, self, node), _only(right.scope, name, self, node)) for name in names]
-            same = tuple(exp.EQ(this=column(mine), expression=column(other)) for mine, other in pairs)
-            return Relation(Filter(operator, same), left.scope.merged(right.scope, names))
-        scope = left.scope.beside(right.scope)
-        condition = node.args.get("on")
-        if condition is not None and not (isinstance(condition, exp.Boolean) and condition.this):
-            pending = select.Pending(self, ctes)
-            where = Binding(self.text, scope, pending)
-            bound = without_aggregates(bind(condition, where), "ON", where)
-            operator = Filter(pending.beside(operator), tuple(conjuncts(bound)))
-        return Relation(operator, scope)
-
-    def _shared(self, left: Scope, right: Scope, node: exp.Join) -> list[str]:
-        using = [found.name for found in node.args.get("using") or ()]
-        if using or (node.method or "").upper() != "NATURAL":
-            return using
-        mine: list[Visible] = [v for v in left.columns if not v.hidden]
-        others = {v.name.lower() for v in right.columns if not v.hidden}
-        return list(dict.fromkeys(v.name for v in mine if v.name.lower() in others))
-
-
-def _only(scope: Scope, name: str, builder: Builder, node: exp.Join) -> str:
-    found = scope.find([name])
-    if found is None:
-        raise wrong(builder.text, node, f"column '{name}' of USING does not exist on both sides")
-    return found[0]
+        return joins.join(self, left, node, ctes, outer or Scope())
 
 
 def _groups(operator: Operator) -> bool:

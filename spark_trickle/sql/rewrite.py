@@ -152,8 +152,17 @@ def _rejects_nulls(condition: exp.Expr, columns: tuple[str, ...]) -> bool:
     bare = condition.unnest()
     if not isinstance(bare, (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)):
         return False
-    sides = (bare.left.unnest(), bare.right.unnest())
-    return any(isinstance(side, exp.Column) and side.name in columns for side in sides)
+    return _is_null_with(bare.left, columns) or _is_null_with(bare.right, columns)
+
+
+def _is_null_with(value: exp.Expr, columns: tuple[str, ...]) -> bool:
+    """Is the value surely NULL when all of these columns are? Arithmetic with NULL is NULL."""
+    bare = value.unnest()
+    if isinstance(bare, exp.Column):
+        return bare.name in columns
+    if isinstance(bare, (exp.Add, exp.Sub, exp.Mul, exp.Div)):
+        return _is_null_with(bare.left, columns) or _is_null_with(bare.right, columns)
+    return isinstance(bare, exp.Neg) and _is_null_with(bare.this, columns)
 
 
 def _match(match: Match, left: Operator, right: Operator) -> Operator:

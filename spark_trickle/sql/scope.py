@@ -33,6 +33,17 @@ class Scope:
     """What can be named at one place of a query."""
 
     columns: tuple[Visible, ...] = ()
+    outer: Scope | None = None
+    """What can be named around it, where it has no such name itself."""
+
+    def within(self, outer: Scope) -> Scope:
+        """The same scope inside another query."""
+        return replace(self, outer=outer)
+
+    def find_around(self, parts: Sequence[str]) -> tuple[str, tuple[str, ...]] | None:
+        """The column that a name means in this scope or the nearest one around it."""
+        found = self.find(parts)
+        return found if found is not None or self.outer is None else self.outer.find_around(parts)
 
     def find(self, parts: Sequence[str]) -> tuple[str, tuple[str, ...]] | None:
         """The column that a dotted name means, and the fields that follow; None if there is none."""
@@ -61,16 +72,6 @@ class Scope:
 
     def beside(self, other: Scope) -> Scope:
         return Scope((*self.columns, *other.columns))
-
-    def merged(self, other: Scope, names: Iterable[str]) -> Scope:
-        """Scope of a join with USING: the shared columns first and once, the right ones found by qualifier only."""
-        shared = {name.lower() for name in names}
-        first = tuple(
-            next(v for v in self.columns if v.name.lower() == name.lower() and not v.hidden) for name in names
-        )
-        left = tuple(v for v in self.columns if v not in first)
-        right = tuple(replace(v, hidden=True) if v.name.lower() in shared else v for v in other.columns)
-        return Scope((*first, *left, *right))
 
 
 class Names:

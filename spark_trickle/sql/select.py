@@ -1,14 +1,15 @@
-"""The clauses of one SELECT: list, WHERE, GROUP BY, HAVING, DISTINCT, and the scalar subqueries in them."""
+"""The clauses of one SELECT: list, WHERE, GROUP BY, HAVING, DISTINCT, and where the subqueries in them belong."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from spark_trickle.errors import SqlError
+from spark_trickle.sql.attach import Attached
 from spark_trickle.sql.bind import Binding, bind, without_aggregates
 from spark_trickle.sql.functions import (
     bare_call,
@@ -21,18 +22,17 @@ from spark_trickle.sql.functions import (
 from spark_trickle.sql.operators import (
     Aggregate,
     Distinct,
-    Filter,
     Item,
     OneRow,
     Operator,
     Project,
     column,
-    conjuncts,
     used,
 )
 from spark_trickle.sql.parse import unsupported, wrong
-from spark_trickle.sql.relations import Built, Relation, in_order, joined
+from spark_trickle.sql.relations import Built, Relation, in_order
 from spark_trickle.sql.scope import Names, Scope
+from spark_trickle.sql.subqueries import Pending
 
 if TYPE_CHECKING:
     from spark_trickle.sql.build import Builder, Cte
@@ -45,37 +45,6 @@ _NOT_SUPPORTED = (
     ("sample", "TABLESAMPLE", "which rows it takes is random", "Filter on a column instead", "TABLESAMPLE"),
     ("operation_modifiers", "TRANSFORM", "there is no rule for it", None, None),
 )
-
-
-@dataclass(slots=True)
-class Pending:
-    """Scalar subqueries met while binding: each becomes a one-row relation that is joined."""
-
-    builder: Builder
-    ctes: Mapping[str, Cte]
-    found: dict[str, Operator] = field(default_factory=dict)
-
-    def scalar(self, node: exp.Expr, outer: Scope) -> exp.Column:
-        built = self.builder.query(node, self.ctes, outer)
-        if len(built.outputs) != 1:
-            raise wrong(self.builder.text, node, f"a scalar subquery with {len(built.outputs)} columns")
-        if not built.one_row:
-            raise unsupported(
-                self.builder.text,
-                node,
-                "a scalar subquery that may give no row or several",
-                "only those that are one aggregate over everything have a rule",
-                "Write it as a join, or with max(...)",
-                "SELECT",
-            )
-        name = built.outputs[0][1]
-        self.found[name] = built.operator
-        return column(name)
-
-    def beside(self, operator: Operator, names: Iterable[str] | None = None) -> Operator:
-        """The operator joined with the subqueries (those of the names)."""
-        wanted = set(self.found) if names is None else set(names)
-        return joined((operator, *(self.found.pop(name) for name in list(self.found) if name in wanted)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +60,14 @@ def select(builder: Builder, node: exp.Select, ctes: Mapping[str, Cte], outer: S
     for clause, construct, why, hint, keyword in _NOT_SUPPORTED:
         if node.args.get(clause):
             raise unsupported(builder.text, None, construct, why, hint, keyword)
-    relation = _from(builder, node, ctes)
+    relation = _from(builder, node, ctes, outer)
     pending = Pending(builder, ctes)
     where = Binding(builder.text, relation.scope, pending, outer=outer)
     operator = relation.operator
     condition = node.args.get("where")
     if condition is not None:
         bound = without_aggregates(bind(condition.this, where), "WHERE", where)
-        operator = Filter(pending.beside(operator), tuple(conjuncts(bound)))
+        operator = pending.filtered(operator, bound)
     outputs = _outputs(node, where)
     having = _having(node, where, outputs)
     group = node.args.get("group")
@@ -122,13 +91,13 @@ def _exactly(built: Built, names: Names) -> Operator:
     return in_order(Built(built.operator, tuple((name, name) for name in once)), names)
 
 
-def _from(builder: Builder, node: exp.Select, ctes: Mapping[str, Cte]) -> Relation:
+def _from(builder: Builder, node: exp.Select, ctes: Mapping[str, Cte], outer: Scope) -> Relation:
     clause = node.args.get("from_")
     if clause is None:
         return Relation(OneRow(), Scope())
-    relation = builder.relation(clause.this, ctes)
+    relation = builder.relation(clause.this, ctes, outer)
     for join in node.args.get("joins") or ():
-        relation = builder.join(relation, join, ctes)
+        relation = builder.join(relation, join, ctes, outer)
     return relation
 
 
@@ -248,8 +217,8 @@ class _Grouping:
                 self.calls[bare] = self.names.fresh(output.name)
         above = [Output(output.name, self._above(output.expression)) for output in outputs]
         condition = None if having is None else self._above(having)
-        below = {name for part in (*self.keys, *self.calls) for name in used(part)}
-        operator = self._constants(pending.beside(operator, below), keys)
+        self._lift_operands(pending)
+        operator = self._constants(pending.beside(operator, self._below(pending)), keys)
         if not self.keys and not self.calls:
             self.calls[exp.Count(this=exp.Star(), big_int=True)] = self.names.fresh("count")
         aggregate = Aggregate(
@@ -257,10 +226,28 @@ class _Grouping:
             tuple(Item(name, key if used(key) else column(name)) for key, name in self.keys.items()),
             tuple(Item(name, call) for call, name in self.calls.items()),
         )
-        grouped = pending.beside(aggregate)
+        self._check(pending, operator, aggregate)
+        grouped: Operator = aggregate
         if condition is not None:
-            grouped = Filter(grouped, tuple(conjuncts(condition)))
-        return grouped, above
+            shown = {name for output in above for name in used(output.expression)}
+            grouped = pending.filtered(grouped, condition, shown)
+        return pending.beside(grouped), above
+
+    def _below(self, pending: Pending) -> set[str]:
+        """Subqueries that the rows of the groups need."""
+        return pending.closed(name for part in (*self.keys, *self.calls) for name in used(part))
+
+    def _lift_operands(self, pending: Pending) -> None:
+        """What a subquery above the groups is compared with is over groups, too."""
+        below = self._below(pending)
+        for name, found in pending.found.items():
+            if name not in below:
+                pending.found[name] = replace(found, operands=tuple(self._above(part) for part in found.operands))
+
+    def _check(self, pending: Pending, below: Operator, above: Operator) -> None:
+        for found in pending.found.values():
+            for name in found.reads & set(below.columns) - set(above.columns):
+                raise self._not_grouped(column(name))
 
     def _constants(self, operator: Operator, keys: list[exp.Expr]) -> Operator:
         # As a key, a number would be read as the position of an output column.
@@ -286,14 +273,15 @@ class _Grouping:
                 raise wrong(self.where.text, node, "an aggregate inside an aggregate", hint="Use a subquery")
             node.replace(column(self._call(node)))
         elif isinstance(node, exp.Column):
-            if node.name not in self._pending:
+            mine = any(visible.column == node.name for visible in self.where.scope.columns)
+            if mine and node.name not in self._pending:
                 raise self._not_grouped(node)
         else:
             for child in list(node.iter_expressions()):
                 self._lift(child)
 
     @property
-    def _pending(self) -> dict[str, Operator]:
+    def _pending(self) -> dict[str, Attached]:
         assert isinstance(self.where.subqueries, Pending)
         return self.where.subqueries.found
 

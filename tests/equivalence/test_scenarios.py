@@ -101,7 +101,7 @@ def test_j6_both_sides_of_a_join_come_from_one_table() -> None:
     assert stream.rows() == {(1.0, 5.0): 1}
     then(stream, "DELETE FROM after.l")
     assert not stream.rows()
-    assert [node.label for node in stream.maintenance.nodes] == ["state_1", "state_2", "public"]  # `r` is kept once
+    assert len(stream.maintenance.nodes) == 3  # `r` is kept once, its maximum, and the result
 
 
 def test_j7_the_order_of_the_sides_of_a_condition_does_not_matter() -> None:

@@ -19,7 +19,8 @@ SEED = int(os.environ.get("TRICKLE_SEED", secrets.randbelow(1_000_000)))
 
 SHAPES = [
     " ".join(query.split())
-    for query in (FOLDER / "shapes.sql").read_text(encoding="utf-8").split("\n", 1)[1].split(";")
+    for file in sorted(FOLDER.glob("shapes*.sql"))
+    for query in file.read_text(encoding="utf-8").split("\n", 1)[1].split(";")
     if query.strip()
 ]
 

@@ -33,7 +33,7 @@ public table (region, n, c, s, a)
 -- title: a sum needs companions
 SELECT region, SUM(amount) AS s FROM orders GROUP BY region
 ---- plan
-internal table state_1 (region, s, _trickle_n, _trickle_count_s)
+internal table state_e2326da9 (region, s, _trickle_n, _trickle_count_s)
   kept per (region)
     s = SUM(amount): merged
     _trickle_n = COUNT(*): merged
@@ -66,7 +66,7 @@ internal table state_1 (region, s, _trickle_n, _trickle_count_s)
 public table (region, s)
   kept by key (region)
   Project [region, s]
-    Scan state_1 [region, s]
+    Scan state_e2326da9 [region, s]
   change, if all inputs change:
     SELECT
       `region`,
@@ -77,7 +77,7 @@ public table (region, s)
         `region`,
         `s`,
         SUM(`_weight`) AS `_weight`
-      FROM `changes`.`state_1` AS `q2`
+      FROM `changes`.`state_e2326da9` AS `q2`
       GROUP BY
         `region`,
         `s`
@@ -217,7 +217,7 @@ public table (n, hi)
 -- title: over a join, with HAVING
 SELECT c.name, SUM(o.qty) AS s FROM orders o JOIN cust c ON o.cust = c.id GROUP BY c.name HAVING SUM(o.qty) > 3
 ---- plan
-internal table state_1 (name, s, _trickle_n, _trickle_count_s)
+internal table state_4947f452 (name, s, _trickle_n, _trickle_count_s)
   kept per (name)
     s = SUM(qty): merged
     _trickle_n = COUNT(*): merged
@@ -295,7 +295,7 @@ public table (name, s)
   kept by key (name)
   Project [name, s]
     Filter s > 3
-      Scan state_1 [name, s]
+      Scan state_4947f452 [name, s]
   change, if all inputs change:
     SELECT
       `name`,
@@ -306,7 +306,7 @@ public table (name, s)
         `name`,
         `s`,
         SUM(`_weight`) AS `_weight`
-      FROM `changes`.`state_1` AS `q2`
+      FROM `changes`.`state_4947f452` AS `q2`
       WHERE
         `s` > 3
       GROUP BY
@@ -319,7 +319,7 @@ public table (name, s)
 -- title: a scalar subquery
 SELECT id FROM orders WHERE qty > (SELECT AVG(qty) FROM orders)
 ---- plan
-internal table state_1 (_trickle_sum_avg_qty, _trickle_count_avg_qty)
+internal table state_65c76c9b (_trickle_sum_avg_qty, _trickle_count_avg_qty)
   kept as one row
     _trickle_sum_avg_qty = SUM(qty_2): merged
     _trickle_count_avg_qty = COUNT(qty_2): merged
@@ -350,7 +350,7 @@ public table (id)
     Join qty > avg_qty
       Scan orders [id, qty]
       Project [CASE WHEN _trickle_count_avg_qty > 0 THEN CAST(_trickle_sum_avg_qty AS DOUBLE) / _trickle_count_avg_qty END AS avg_qty]
-        Scan state_1 [_trickle_sum_avg_qty, _trickle_count_avg_qty]
+        Scan state_65c76c9b [_trickle_sum_avg_qty, _trickle_count_avg_qty]
   change, if all inputs change:
     SELECT
       `id`,
@@ -376,7 +376,7 @@ public table (id)
               WHEN `_trickle_count_avg_qty` > 0
               THEN CAST(`_trickle_sum_avg_qty` AS DOUBLE) / `_trickle_count_avg_qty`
             END AS `avg_qty`
-          FROM `before`.`state_1` AS `q6`
+          FROM `before`.`state_65c76c9b` AS `q6`
         ) AS `q5`
           ON `qty` > `avg_qty`
         UNION ALL
@@ -390,7 +390,7 @@ public table (id)
               THEN CAST(`_trickle_sum_avg_qty` AS DOUBLE) / `_trickle_count_avg_qty`
             END AS `avg_qty`,
             `_weight`
-          FROM `changes`.`state_1` AS `q8`
+          FROM `changes`.`state_65c76c9b` AS `q8`
         ) AS `q7`
         JOIN (
           SELECT

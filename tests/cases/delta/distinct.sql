@@ -1,7 +1,7 @@
 -- title: distinct rows
 SELECT DISTINCT region, cust FROM orders
 ---- plan
-internal table state_1 (region, cust, _trickle_n)
+internal table state_df5f44a3 (region, cust, _trickle_n)
   kept per (region, cust)
     _trickle_n = COUNT(*): merged
   Aggregate by [region, cust] compute [COUNT(*) AS _trickle_n]
@@ -30,7 +30,7 @@ internal table state_1 (region, cust, _trickle_n)
 public table (region, cust)
   kept by key (region, cust)
   Project [region, cust]
-    Scan state_1 [region, cust]
+    Scan state_df5f44a3 [region, cust]
   change, if all inputs change:
     SELECT
       `region`,
@@ -41,7 +41,7 @@ public table (region, cust)
         `region`,
         `cust`,
         SUM(`_weight`) AS `_weight`
-      FROM `changes`.`state_1` AS `q2`
+      FROM `changes`.`state_df5f44a3` AS `q2`
       GROUP BY
         `region`,
         `cust`
@@ -52,7 +52,7 @@ public table (region, cust)
 -- title: union
 SELECT region FROM orders UNION SELECT name FROM cust
 ---- plan
-internal table state_1 (region_2, _trickle_n)
+internal table state_f3513d59 (region_2, _trickle_n)
   kept per (region_2)
     _trickle_n = COUNT(*): merged
   Aggregate by [region_2] compute [COUNT(*) AS _trickle_n]
@@ -91,7 +91,7 @@ internal table state_1 (region_2, _trickle_n)
 public table (region)
   kept by key (region)
   Project [region_2 AS region]
-    Scan state_1 [region_2]
+    Scan state_f3513d59 [region_2]
   change, if all inputs change:
     SELECT
       `region`,
@@ -100,7 +100,7 @@ public table (region)
       SELECT
         `region_2` AS `region`,
         SUM(`_weight`) AS `_weight`
-      FROM `changes`.`state_1` AS `q2`
+      FROM `changes`.`state_f3513d59` AS `q2`
       GROUP BY
         `region_2`
     ) AS `q1`

@@ -3,38 +3,6 @@ SELECT id, ROW_NUMBER() OVER (ORDER BY id) AS r FROM orders
 ---- UnsupportedSqlError
 a window function cannot be kept incrementally: there is no rule for it yet (line 1, column 12). Use an aggregate and a join, or refresh_mode FULL
 
--- title: outer join
-SELECT o.id
-FROM orders o
-LEFT JOIN cust c ON o.cust = c.id
----- UnsupportedSqlError
-LEFT JOIN cannot be kept incrementally: there is no rule for it yet (line 3, column 1). Write an inner join, or use refresh_mode FULL
-
--- title: semi join
-SELECT id FROM orders LEFT SEMI JOIN cust ON orders.cust = cust.id
----- UnsupportedSqlError
-LEFT SEMI JOIN cannot be kept incrementally: there is no rule for it yet (line 1, column 23). Write an inner join, or use refresh_mode FULL
-
--- title: exists
-SELECT id FROM orders o WHERE EXISTS (SELECT 1 FROM cust WHERE id = o.cust)
----- UnsupportedSqlError
-EXISTS cannot be kept incrementally: there is no rule for it yet (line 1, column 31). Write a join with SELECT DISTINCT of the compared columns
-
--- title: in
-SELECT id FROM orders WHERE cust IN (SELECT id FROM cust)
----- UnsupportedSqlError
-IN (subquery) cannot be kept incrementally: there is no rule for it yet (line 1, column 29). Write a join with SELECT DISTINCT of the column
-
--- title: correlated
-SELECT id FROM orders o WHERE qty > (SELECT AVG(n) FROM items i WHERE i.oid = o.id)
----- UnsupportedSqlError
-a correlated subquery cannot be kept incrementally: 'o.id' is a column of the query around it (line 1, column 79). Write it as a join with a subquery that groups by the compared column
-
--- title: subquery of several rows
-SELECT id FROM orders WHERE qty = (SELECT tier FROM cust)
----- UnsupportedSqlError
-a scalar subquery that may give no row or several cannot be kept incrementally: only those that are one aggregate over everything have a rule (line 1, column 36). Write it as a join, or with max(...)
-
 -- title: limit
 SELECT id FROM orders
 LIMIT 3

@@ -1,0 +1,149 @@
+"""Random tables and their histories: few distinct values, many NULLs and duplicates, everything may change at once.
+
+A history is a list of states, one per refresh, each with the whole content of every table: removing a row or a state
+leaves a history, so shrinking is simple.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from random import Random
+
+from tests.support.duck import Row, Table
+
+
+class Kind(StrEnum):
+    """What may be computed with a value. Floating values are halves and quarters, so that their sums are exact."""
+
+    INT = "int"
+    DECIMAL = "decimal"
+    DOUBLE = "double"
+    TEXT = "text"
+    BOOL = "bool"
+    DATE = "date"
+    RATIO = "ratio"
+    """A quotient of exact numbers: the same each time, but sums of such are not."""
+    APPROXIMATE = "approximate"
+    """Depends on the order of summing: may be shown, not be compared or computed with."""
+
+
+NUMBERS = (Kind.INT, Kind.DECIMAL, Kind.DOUBLE)
+COMPARABLE = (Kind.INT, Kind.DECIMAL, Kind.DOUBLE, Kind.TEXT, Kind.BOOL, Kind.DATE)
+
+_PREFIX = {Kind.INT: "i", Kind.DECIMAL: "m", Kind.DOUBLE: "f", Kind.TEXT: "s", Kind.BOOL: "b", Kind.DATE: "d"}
+_TYPES = {
+    Kind.INT: ("INTEGER", "BIGINT"),
+    Kind.DECIMAL: ("DECIMAL(9,2)", "DECIMAL(12,3)"),
+    Kind.DOUBLE: ("DOUBLE",),
+    Kind.TEXT: ("VARCHAR",),
+    Kind.BOOL: ("BOOLEAN",),
+    Kind.DATE: ("DATE",),
+}
+POOLS: dict[Kind, tuple[object, ...]] = {
+    Kind.INT: (0, 1, 2, 3, 5, -1),
+    Kind.DECIMAL: ("0.00", "1.50", "2.25", "-3.00", "0.10"),
+    Kind.DOUBLE: (0.0, -0.0, 0.5, 1.25, 2.0, -3.5),
+    Kind.TEXT: ("a", "b", "B", "ab", ""),
+    Kind.BOOL: (True, False),
+    Kind.DATE: ("2024-01-01", "2024-02-29", "2023-12-31"),
+}
+
+
+@dataclass(frozen=True)
+class SourceColumn:
+    name: str
+    kind: Kind
+    type: str
+    required: bool
+
+
+@dataclass(frozen=True)
+class Source:
+    """A table of a case."""
+
+    name: str
+    columns: tuple[SourceColumn, ...]
+
+    def declared(self) -> Table:
+        parts = (f"{each.name} {each.type}{' NOT NULL' if each.required else ''}" for each in self.columns)
+        return Table(self.name, ", ".join(parts))
+
+
+State = dict[str, tuple[Row, ...]]
+History = tuple[State, ...]
+
+
+def random_sources(random: Random) -> tuple[Source, ...]:
+    """Names are shared by tables, so that NATURAL and USING find some; a name has one kind everywhere."""
+    kinds = [Kind.INT, *random.choices(list(_PREFIX), weights=(5, 2, 2, 4, 1, 1), k=5)]
+    names = [f"{_PREFIX[kind]}{place}" for place, kind in enumerate(kinds)]
+    required = {name for name in names if random.random() < 0.12}
+    sources = []
+    for place in range(random.randint(2, 4)):
+        chosen = sorted({0, *random.sample(range(len(names)), random.randint(1, 4))})
+        columns = [
+            SourceColumn(names[n], kinds[n], random.choice(_TYPES[kinds[n]]), names[n] in required) for n in chosen
+        ]
+        sources.append(Source(f"t{place}", tuple(columns)))
+    return tuple(sources)
+
+
+def random_history(random: Random, sources: tuple[Source, ...], windows: int) -> History:
+    state: State = {source.name: _rows(random, source, 8) for source in sources}
+    states = [state]
+    for _ in range(windows):
+        state = dict(state)
+        for source in random.sample(sources, random.randint(1, len(sources))):
+            state[source.name] = _changed(random, source, state[source.name])
+        states.append(state)
+    return tuple(states)
+
+
+def _changed(random: Random, source: Source, rows: tuple[Row, ...]) -> tuple[Row, ...]:
+    if random.random() < 0.1:  # truncated and filled again
+        return _rows(random, source, 6)
+    kept = list(rows)
+    for _ in range(random.randint(0, 3)):
+        if kept and random.random() < 0.6:
+            kept.pop(random.randrange(len(kept)))
+    for _ in range(random.randint(0, 2)):
+        if kept:
+            place, column = random.randrange(len(kept)), random.randrange(len(source.columns))
+            row = list(kept[place])
+            row[column] = _value(random, source.columns[column])
+            kept[place] = tuple(row)
+    kept += _rows(random, source, 3)
+    if kept and random.random() < 0.2:
+        kept.append(random.choice(kept))
+    return tuple(kept)
+
+
+def _rows(random: Random, source: Source, most: int) -> tuple[Row, ...]:
+    return tuple(tuple(_value(random, column) for column in source.columns) for _ in range(random.randint(0, most)))
+
+
+def _value(random: Random, column: SourceColumn) -> object:
+    if not column.required and random.random() < 0.2:
+        return None
+    return random.choice(POOLS[column.kind])
+
+
+def statements(state: State, last: State | None = None) -> list[str]:
+    """What makes the tables hold a state: tables that changed are emptied and filled again."""
+    found = []
+    for name, rows in state.items():
+        if last is not None and last[name] == rows:
+            continue
+        if last is None or last[name]:
+            found.append(f"DELETE FROM after.{name}")
+        if rows:
+            values = ", ".join("(" + ", ".join(map(_literal, row)) + ")" for row in rows)
+            found.append(f"INSERT INTO after.{name} VALUES {values}")
+    return found
+
+
+def _literal(value: object) -> str:
+    if value is None:
+        return "NULL"
+    return f"'{value}'::DOUBLE" if isinstance(value, float) else f"'{value}'"
