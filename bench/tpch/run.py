@@ -49,7 +49,13 @@ def run(folder: Path, scale: float, settings: Settings) -> Run:
         counts = data.row_counts(engine)
         rows = settings.changed_rows or round(sum(counts.values()) * settings.fraction)
         found = Run(scale, rows, sum(counts.values()), [Query(number) for number in settings.queries])
-        bench = Bench(engine, found, settings, Shop(engine, Amounts.of(rows), counts), here / "profile")
+        bench = Bench(
+            engine,
+            found,
+            settings,
+            Shop(lambda sql: engine.spark.sql(sql).collect(), Amounts.of(rows), counts),
+            here / "profile",
+        )
         bench.create()
         for cycle in range(1, settings.cycles + 1):
             bench.cycle(cycle)
