@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from spark_trickle.errors import SqlError
+from spark_trickle.sql import generators
 from spark_trickle.sql.attach import Attached
 from spark_trickle.sql.bind import Binding, bind, without_aggregates
 from spark_trickle.sql.functions import (
+    GROUPING,
     bare_call,
     function_name,
     has_aggregate,
@@ -19,6 +21,7 @@ from spark_trickle.sql.functions import (
     is_aggregate_of_collected,
     spark_name,
 )
+from spark_trickle.sql.grouping_sets import GroupingSets, grouping_sets
 from spark_trickle.sql.operators import (
     Aggregate,
     Distinct,
@@ -32,14 +35,14 @@ from spark_trickle.sql.operators import (
 from spark_trickle.sql.parse import unsupported, wrong
 from spark_trickle.sql.relations import Built, Relation, in_order
 from spark_trickle.sql.scope import Names, Scope
+from spark_trickle.sql.stars import starred
 from spark_trickle.sql.subqueries import Pending
 
 if TYPE_CHECKING:
     from spark_trickle.sql.build import Builder, Cte
 
 _NOT_SUPPORTED = (
-    ("laterals", "LATERAL VIEW", "there is no rule for generators yet", "Use refresh_mode FULL", "LATERAL"),
-    ("pivots", "PIVOT", "there is no rule for it yet", "Write one SUM(CASE WHEN ... END) per column", "PIVOT"),
+    ("pivots", "PIVOT after joins", "there is no rule for it", "Put what is before it in a subquery", "PIVOT"),
     ("qualify", "QUALIFY", "there is no rule for window functions yet", "Use an aggregate and a join", "QUALIFY"),
     ("windows", "WINDOW", "there is no rule for window functions yet", "Use an aggregate and a join", "WINDOW"),
     ("sample", "TABLESAMPLE", "which rows it takes is random", "Filter on a column instead", "TABLESAMPLE"),
@@ -62,24 +65,36 @@ def select(builder: Builder, node: exp.Select, ctes: Mapping[str, Cte], outer: S
             raise unsupported(builder.text, None, construct, why, hint, keyword)
     relation = _from(builder, node, ctes, outer)
     pending = Pending(builder, ctes)
+    for view in node.args.get("laterals") or ():
+        where = Binding(builder.text, relation.scope, pending, outer=outer)
+        relation = generators.lateral_view(builder, relation, view, where)
     where = Binding(builder.text, relation.scope, pending, outer=outer)
     operator = relation.operator
     condition = node.args.get("where")
     if condition is not None:
         bound = without_aggregates(bind(condition.this, where), "WHERE", where)
         operator = pending.filtered(operator, bound)
-    outputs = _outputs(node, where)
+    outputs, made = _outputs(node, where, builder)
     having = _having(node, where, outputs)
     group = node.args.get("group")
-    if group is not None or having is not None or any(has_aggregate(output.expression) for output in outputs):
-        keys = _keys(group, outputs, where) if group is not None else []
-        grouping = _Grouping(where, builder.names)
-        operator, outputs = grouping.apply(operator, keys, outputs, having)
+    listed = [*(output.expression for output in outputs), *(found.call for found in made)]
+    if group is not None or having is not None or any(map(has_aggregate, listed)):
+        sets = _sets(group, outputs, where, builder.names)
+        keys = list(sets.keys) if sets else _keys(group, outputs, where) if group is not None else []
+        grouping = Grouping(where, builder.names, sets)
+        arguments = [Output("", found.call) for found in made]
+        operator, outputs = grouping.apply(operator, keys, [*outputs, *arguments], having)
         one_row = group is None and having is None
+        if made:
+            lifted = [output.expression for output in outputs[-len(made) :]]
+            made = [replace(found, call=call) for found, call in zip(made, lifted, strict=True)]
+            outputs = outputs[: -len(made)]
     else:
         operator = pending.beside(operator)
         one_row = isinstance(relation.operator, OneRow) and condition is None
-    built = _projected(operator, outputs, builder.names)
+    for found in made:
+        operator, one_row = found.over(operator), False
+    built = projected(operator, outputs, builder.names)
     if node.args.get("distinct") is not None:
         return Built(Distinct(_exactly(built, builder.names)), built.outputs)
     return Built(built.operator, built.outputs, one_row)
@@ -101,42 +116,27 @@ def _from(builder: Builder, node: exp.Select, ctes: Mapping[str, Cte], outer: Sc
     return relation
 
 
-def _outputs(node: exp.Select, where: Binding) -> list[Output]:
+def _outputs(node: exp.Select, where: Binding, builder: Builder) -> tuple[list[Output], list[generators.Generator]]:
     outputs: list[Output] = []
+    made: list[generators.Generator] = []
     aliases: dict[str, exp.Expr] = {}
     for entry in node.expressions:
-        star = _star(entry, where)
+        star = starred(entry, where, builder.kinds)
         if star is not None:
-            outputs.extend(star)
+            outputs.extend(Output(name, found) for name, found in star)
             continue
         here = Binding(where.text, where.scope, where.subqueries, aliases, where.outer)
-        if isinstance(entry, exp.Aliases):
-            raise unsupported(where.text, entry, "several aliases", "there is no rule for generators yet")
+        generator = generators.listed(entry, here, builder)
+        if generator is not None:
+            made.append(generator)
+            outputs.extend(Output(name, found) for name, found in generator.columns)
+            aliases.update((name.lower(), found) for name, found in generator.columns if entry.args.get("alias"))
+            continue
         bound = bind(entry.this if isinstance(entry, exp.Alias) else entry, here)
         outputs.append(Output(spark_name(entry), bound))
         if isinstance(entry, exp.Alias):
             aliases.setdefault(entry.alias.lower(), bound)
-    return outputs
-
-
-def _star(entry: exp.Expr, where: Binding) -> list[Output] | None:
-    qualifier: tuple[str, ...] = ()
-    star = entry
-    if isinstance(entry, exp.Column) and isinstance(entry.this, exp.Star):
-        qualifier = tuple(part.name for part in entry.parts[:-1])
-        star = entry.this
-    if not isinstance(star, exp.Star):
-        return None
-    if star.args.get("replace") or star.args.get("rename"):
-        raise unsupported(where.text, entry, "* REPLACE", "there is no rule for it", "Name the columns")
-    found = where.scope.star(qualifier)
-    if not found:
-        written = ".".join(qualifier)
-        if qualifier and where.scope.find(qualifier) is not None:
-            raise unsupported(where.text, entry, f"{written}.*", "it stands for fields of a struct", "Name the fields")
-        raise wrong(where.text, entry, f"'{written}' in '{written}.*' is no table of this query")
-    left_out = {column.name.lower() for column in star.args.get("except_") or ()}
-    return [Output(v.name, column(v.column)) for v in found if v.name.lower() not in left_out]
+    return outputs, made
 
 
 def _having(node: exp.Select, where: Binding, outputs: list[Output]) -> exp.Expr | None:
@@ -148,34 +148,31 @@ def _having(node: exp.Select, where: Binding, outputs: list[Output]) -> exp.Expr
 
 
 def _keys(group: exp.Group, outputs: list[Output], where: Binding) -> list[exp.Expr]:
-    for clause, name in (("rollup", "ROLLUP"), ("cube", "CUBE"), ("grouping_sets", "GROUPING SETS")):
-        nested = any(type(found).__name__.upper() == name.replace(" ", "") for found in group.expressions)
-        if group.args.get(clause) or nested:
-            raise unsupported(
-                where.text,
-                None,
-                name,
-                "there is no rule for it yet",
-                "Write one GROUP BY per set, with UNION ALL",
-                name.split()[0],
-            )
     if group.args.get("all") and not group.expressions:
-        return [output.expression for output in outputs if not has_aggregate(output.expression)]
-    keys = []
-    for entry in group.expressions:
-        if isinstance(entry, exp.Literal) and not entry.is_string:
-            position = int(entry.this) if entry.is_int else 0
-            if not 1 <= position <= len(outputs):
-                raise wrong(where.text, entry, f"GROUP BY {entry.this}: there are {len(outputs)} output columns")
-            key = outputs[position - 1].expression
-        else:
-            aliases = {output.name.lower(): output.expression for output in outputs}
-            key = bind(entry, Binding(where.text, where.scope, where.subqueries, aliases, where.outer))
-        keys.append(without_aggregates(key.unnest(), "GROUP BY", where))
-    return list(dict.fromkeys(keys))
+        listed = [output.expression for output in outputs if not has_aggregate(output.expression)]
+        return [key for key in listed if not key.meta.get(generators.GENERATED)]
+    return list(dict.fromkeys(_key(entry, outputs, where) for entry in group.expressions))
 
 
-def _projected(operator: Operator, outputs: list[Output], names: Names) -> Built:
+def _key(entry: exp.Expr, outputs: list[Output], where: Binding) -> exp.Expr:
+    if isinstance(entry, exp.Literal) and not entry.is_string:
+        position = int(entry.this) if entry.is_int else 0
+        if not 1 <= position <= len(outputs):
+            raise wrong(where.text, entry, f"GROUP BY {entry.this}: there are {len(outputs)} output columns")
+        key = outputs[position - 1].expression
+    else:
+        aliases = {output.name.lower(): output.expression for output in outputs}
+        key = bind(entry, Binding(where.text, where.scope, where.subqueries, aliases, where.outer))
+    return without_aggregates(key.unnest(), "GROUP BY", where)
+
+
+def _sets(group: exp.Group | None, outputs: list[Output], where: Binding, names: Names) -> GroupingSets | None:
+    if group is None:
+        return None
+    return grouping_sets(group, lambda entry: _key(entry, outputs, where), lambda: names.fresh("grouping_set"))
+
+
+def projected(operator: Operator, outputs: list[Output], names: Names) -> Built:
     """Computed outputs get a column; plain ones keep theirs."""
     computed: list[Item] = []
     placed: list[tuple[str, str]] = []
@@ -194,11 +191,12 @@ def _projected(operator: Operator, outputs: list[Output], names: Names) -> Built
 
 
 @dataclass(frozen=True, slots=True)
-class _Grouping:
+class Grouping:
     """Splits expressions over groups into keys, aggregate calls, and what is computed from both."""
 
     where: Binding
     names: Names
+    sets: GroupingSets | None = None
     keys: dict[exp.Expr, str] = field(default_factory=dict)
     calls: dict[exp.Expr, str] = field(default_factory=dict)
 
@@ -209,7 +207,7 @@ class _Grouping:
         assert isinstance(pending, Pending)
         wishes = {output.expression.unnest(): output.name for output in outputs}
         for key in keys:
-            plain = isinstance(key, exp.Column)
+            plain = isinstance(key, exp.Column) and self.sets is None
             self.keys[key] = key.name if plain else self.names.fresh(wishes.get(key, "key"))
         for output in outputs:
             bare = output.expression.unnest()
@@ -218,14 +216,17 @@ class _Grouping:
         above = [Output(output.name, self._above(output.expression)) for output in outputs]
         condition = None if having is None else self._above(having)
         self._lift_operands(pending)
-        operator = self._constants(pending.beside(operator, self._below(pending)), keys)
-        if not self.keys and not self.calls:
+        operator = pending.beside(operator, self._below(pending))
+        if not self.keys and not self.calls and not self.sets:
             self.calls[exp.Count(this=exp.Star(), big_int=True)] = self.names.fresh("count")
-        aggregate = Aggregate(
-            operator,
-            tuple(Item(name, key if used(key) else column(name)) for key, name in self.keys.items()),
-            tuple(Item(name, call) for call, name in self.calls.items()),
-        )
+        calls = tuple(Item(name, call) for call, name in self.calls.items())
+        if self.sets is not None:
+            operator = self.sets.over(operator, self.keys)
+            items = tuple(Item(name, column(name)) for name in (*self.keys.values(), self.sets.number))
+        else:
+            operator = self._constants(operator, keys)
+            items = tuple(Item(name, key if used(key) else column(name)) for key, name in self.keys.items())
+        aggregate = Aggregate(operator, items, calls)
         self._check(pending, operator, aggregate)
         grouped: Operator = aggregate
         if condition is not None:
@@ -266,6 +267,11 @@ class _Grouping:
     def _lift(self, node: exp.Expr) -> None:
         if node in self.keys:
             node.replace(column(self.keys[node]))
+        elif isinstance(node, exp.Anonymous) and function_name(node) in GROUPING:
+            found = None if self.sets is None else self.sets.value(node)
+            if found is None:
+                raise wrong(self.where.text, node, f"{node.name} of what is no key of GROUPING SETS, CUBE or ROLLUP")
+            node.replace(found)
         elif is_aggregate(node):
             if any(
                 has_aggregate(part) for part in bare_call(node).iter_expressions()

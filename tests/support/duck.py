@@ -365,6 +365,8 @@ def in_duckdb(query: exp.Expr) -> exp.Expr:
 def _sequence(node: exp.Expr) -> exp.Expr:
     if isinstance(node, exp.Anonymous) and node.name.lower() == "sequence":
         return exp.Anonymous(this="GENERATE_SERIES", expressions=node.expressions)
+    if isinstance(node, exp.Anonymous) and node.name.lower() == "array":
+        return exp.Array(expressions=node.expressions)
     if isinstance(node, exp.Anonymous) and node.name.lower() == "raise_error":
         return exp.Anonymous(this="ERROR", expressions=node.expressions)
     return node
