@@ -46,6 +46,14 @@ class Pending:
     written: dict[tuple[exp.Expr, ...], str] = field(default_factory=dict)
     """Those that wait, by their text: one that is written twice is computed once."""
 
+    @property
+    def completions(self) -> list[str]:
+        return self.builder.completions
+
+    @property
+    def kinds(self) -> Mapping[str, str]:
+        return self.builder.kinds
+
     def scalar(self, node: exp.Expr, outer: Scope) -> exp.Column:
         """A query that stands for a value."""
         return self._known((node,)) or self._wait((node,), self._scalar(node, outer))
@@ -128,7 +136,7 @@ class Pending:
         return column(found.name)
 
     def _exists(self, node: exp.Expr, outer: Scope) -> Attached:
-        operator: Operator = self.builder.query(node, self.ctes, outer).operator
+        operator: Operator = self.builder.query(_without_limit(node), self.ctes, outer).operator
         while isinstance(operator, (Project, Distinct)) or (
             isinstance(operator, Limit) and not operator.offset and operator.count != 0
         ):
@@ -178,6 +186,26 @@ def peeled(built: Built) -> tuple[Operator, tuple[exp.Expr, ...]]:
         )
         operator = operator.input
     return operator, values
+
+
+def _without_limit(node: exp.Expr) -> exp.Expr:
+    """The query of EXISTS: one row is as good as any, so no order and no number of rows matters, but for none."""
+    bare = node
+    while isinstance(bare, exp.Subquery):
+        bare = bare.this
+    limit = bare.args.get("limit")
+    count = limit.expression if isinstance(limit, exp.Limit) else None
+    if (
+        bare.args.get("offset") is not None
+        or not isinstance(count, exp.Literal)
+        or not count.is_int
+        or count.this == "0"
+    ):
+        return node
+    copy = bare.copy()
+    copy.set("limit", None)
+    copy.set("order", None)
+    return copy
 
 
 def _whole(condition: exp.Expr, found: Attached) -> Use | None:

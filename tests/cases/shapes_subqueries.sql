@@ -122,3 +122,4 @@ WITH t AS (SELECT cust, SUM(qty) AS s FROM orders GROUP BY cust) SELECT cust FRO
 SELECT o.id, (WITH t AS (SELECT i.n FROM items i WHERE i.oid = o.id) SELECT SUM(a.n) FROM t a, t b) AS m FROM orders o;
 SELECT o.id FROM orders o WHERE o.cust IN (WITH t AS (SELECT id, tier FROM cust WHERE tier > 0) SELECT a.id FROM t a JOIN
     t b ON a.tier = b.tier);
+SELECT o.id FROM orders o WHERE EXISTS (SELECT 1 FROM items i WHERE i.oid = o.id LIMIT 1);

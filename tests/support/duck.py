@@ -330,6 +330,8 @@ def _plain(value: Any) -> Any:
         return float(f"{number:.10g}")
     if isinstance(value, list):
         return tuple(_plain(part) for part in value)
+    if isinstance(value, dict):
+        return tuple((name, _plain(part)) for name, part in value.items())
     return value
 
 
@@ -365,6 +367,8 @@ def in_duckdb(query: exp.Expr) -> exp.Expr:
 def _sequence(node: exp.Expr) -> exp.Expr:
     if isinstance(node, exp.Anonymous) and node.name.lower() == "sequence":
         return exp.Anonymous(this="GENERATE_SERIES", expressions=node.expressions)
+    if isinstance(node, exp.Anonymous) and node.name.lower() == "array":
+        return exp.Array(expressions=node.expressions)
     if isinstance(node, exp.Anonymous) and node.name.lower() == "raise_error":
         return exp.Anonymous(this="ERROR", expressions=node.expressions)
     return node
