@@ -166,9 +166,11 @@ class Queries(Relations):
             keys = [self._key(key) for key in keys]
             text += f" GROUP BY {', '.join(key.text for key in keys)}"
         reach = self._aggregated(reach, (*keys, *extra))
+        # Without a row DuckDB has a grand total, Spark has none.
+        tests = ["COUNT(*) > 0"] if extra else []
         if self.may("having", 0.25):
-            text += f" HAVING {self.predicate(reach, 1)}"
-        return text, reach
+            tests.append(self.predicate(reach, 1))
+        return text + (f" HAVING {' AND '.join(tests)}" if tests else ""), reach
 
     def _key(self, term: Term) -> Term:
         if self.random.random() < 0.75:
