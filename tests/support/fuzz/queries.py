@@ -118,7 +118,8 @@ class Queries(Relations):
             windows = self._windows(reach)
             reach = replace(reach, terms=reach.terms + windows)
             if windows and self.may("qualify", 0.2):
-                text += f" QUALIFY {self.predicate(replace(reach, terms=windows[:1], subqueries=False), 0)}"
+                first = windows[0]
+                text += f" QUALIFY ({first.text} {self.random.choice(('<', '>=', '<>'))} {self.literal(first.kind)})"
         wanted = kinds or self._kinds(reach, exact or not top or distinct)
         outputs = tuple(Output(f"c{place}", kind) for place, kind in enumerate(wanted))
         listed = ", ".join(f"{self._output(each.kind, reach)} AS {each.name}" for each in outputs)
