@@ -5,11 +5,12 @@ Everything follows from the cycle's number, so that two runs change the same row
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from spark_trickle.engine import Engine
-
+RunSql = Callable[[str], Sequence[tuple[Any, ...]]]
+"""Runs a statement of Spark SQL; gives its rows."""
 BLOCK = 32
 ORDERS_IN_BLOCK = 8
 """The generator gives out the first eight of each 32 order keys."""
@@ -38,12 +39,12 @@ class Amounts:
 class Shop:
     """Writes the cycles, and knows which keys are next."""
 
-    def __init__(self, engine: Engine, amounts: Amounts, counts: Mapping[str, int]) -> None:
-        self._sql = engine.spark.sql
+    def __init__(self, sql: RunSql, amounts: Amounts, counts: Mapping[str, int]) -> None:
+        self._sql = sql
         self._amounts = amounts
         self._counts = counts
         self._turn = 0
-        low, high = self._sql("SELECT min(o_orderkey), max(o_orderkey) FROM orders").collect()[0]
+        low, high = self._sql("SELECT min(o_orderkey), max(o_orderkey) FROM orders")[0]
         self._oldest: int = low // BLOCK * BLOCK
         self._next: int = (high // BLOCK + 1) * BLOCK
         self._copied: int = (low + high) // 2 // BLOCK * BLOCK

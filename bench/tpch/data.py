@@ -38,16 +38,17 @@ def generate(folder: Path, scale: float) -> None:
     program = generator()
     if program is None:
         raise SystemExit("tpchgen-cli is not installed: make setup does it")
+    missing: dict[int, list[str]] = {}
     for table, files in FILES_AT_SCALE_1.items():
-        if (folder / table).exists():
-            continue
-        parts = max(1, round(files * math.sqrt(scale)))
-        part_folder = folder / f"{table}.part"
-        shutil.rmtree(part_folder, ignore_errors=True)
-        command = [program, "parquet", "--quiet", "--tables", table, "--scale-factor", f"{scale:g}"]
-        subprocess.run([*command, "--parts", str(parts), "--output-dir", str(part_folder)], check=True)
-        (part_folder / table).rename(folder / table)
-        part_folder.rmdir()
+        if not (folder / table).exists():
+            missing.setdefault(max(1, round(files * math.sqrt(scale))), []).append(table)
+    unfinished = folder / "unfinished"
+    for parts, tables in missing.items():
+        shutil.rmtree(unfinished, ignore_errors=True)
+        command = [program, "parquet", "--quiet", "--tables", ",".join(tables), "--scale-factor", f"{scale:g}"]
+        subprocess.run([*command, "--parts", str(parts), "--output-dir", str(unfinished)], check=True)
+        for table in tables:
+            (unfinished / table).rename(folder / table)
 
 
 def load(engine: Engine, folder: Path) -> None:

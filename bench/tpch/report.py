@@ -143,7 +143,7 @@ def _row(query: Query) -> tuple[str, ...]:
     full = _ms(query.full_ms) if query.full_ms else ""
     created = _ms(query.create_ms) if query.create_ms else ""
     if not query.measured:
-        return (name, full, "", "", "", "", "", "", created, query.refused or "no cycle ran")
+        return (name, full, "", "", "", "", "", "", created, (query.refused or "no cycle ran")[:120])
     return (
         name,
         full,

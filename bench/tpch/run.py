@@ -17,6 +17,7 @@ from bench.tpch.report import Query, Run
 from spark_trickle.engine import Engine
 from spark_trickle.errors import StreamTableError, UserError
 from spark_trickle.model.refresh import Action, RefreshOutcome
+from spark_trickle.refresh.decide import NOTHING_CHANGED
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,13 @@ def run(folder: Path, scale: float, settings: Settings) -> Run:
         counts = data.row_counts(engine)
         rows = settings.changed_rows or round(sum(counts.values()) * settings.fraction)
         found = Run(scale, rows, sum(counts.values()), [Query(number) for number in settings.queries])
-        bench = Bench(engine, found, settings, Shop(engine, Amounts.of(rows), counts), here / "profile")
+        bench = Bench(
+            engine,
+            found,
+            settings,
+            Shop(lambda sql: engine.spark.sql(sql).collect(), Amounts.of(rows), counts),
+            here / "profile",
+        )
         bench.create()
         for cycle in range(1, settings.cycles + 1):
             bench.cycle(cycle)
@@ -199,7 +206,10 @@ def say(text: str) -> None:
 
 
 def _not_differential(outcome: RefreshOutcome) -> str | None:
+    """What is wrong with an outcome: at small scales a change that was computed may leave the result as it is."""
     if outcome.action is Action.DIFFERENTIAL:
+        return None
+    if outcome.action is Action.NO_DATA and outcome.reason != NOTHING_CHANGED:
         return None
     return f"{outcome.name} ran {outcome.action}: {outcome.reason}"
 

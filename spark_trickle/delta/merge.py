@@ -56,10 +56,30 @@ def must_recompute(groups: Groups) -> exp.Expr:
         return exp.true()
     lost = exp.NEQ(this=column(LOST, DELTA_ALIAS), expression=exp.Literal.number(0))
     if Keep.FLOAT_SUM in ways:
-        return lost
+        return exp.or_(lost, *(_digits_lost(kept, groups) for kept in groups.kept if kept.how is Keep.FLOAT_SUM))
     doubts = [_extremum_lost(kept) for kept in groups.kept if kept.how in (Keep.MIN, Keep.MAX)]
     doubts += [_sum_may_be_null(kept, groups) for kept in groups.kept if kept.how is Keep.SUM and kept.count is None]
     return exp.and_(lost, exp.or_(*doubts)) if doubts else exp.false()
+
+
+_LARGEST = "1.7976931348623157E308"
+"""Of finite doubles; NaN is larger than all numbers."""
+_CANCELLED = "1000.0"
+"""A floating sum that becomes so many times smaller than what it was made of has lost digits."""
+
+
+def _digits_lost(kept: Kept, groups: Groups) -> exp.Expr:
+    """Has a floating sum nearly cancelled (1e16 + 1 - 1e16), or become infinite though its values may not be?"""
+    old = column(kept.column, TARGET_ALIAS)
+    change = column(change_column(kept, groups), DELTA_ALIAS)
+    new = exp.Add(this=old.copy(), expression=change.copy())
+    parts = exp.Add(this=exp.Abs(this=old.copy()), expression=exp.Abs(this=change.copy()))
+    shrunk = exp.Mul(this=exp.Abs(this=new), expression=exp.Literal.number(_CANCELLED))
+    cancelled = exp.LT(this=shrunk, expression=parts)
+    finite = [exp.LTE(this=exp.Abs(this=part.copy()), expression=exp.Literal.number(_LARGEST)) for part in (old, new)]
+    doubtful = exp.or_(cancelled, exp.and_(finite[0], exp.not_(finite[1])))
+    # Without an old sum there is nothing to lose.
+    return exp.Coalesce(this=doubtful, expressions=[exp.false()])
 
 
 def _sum_may_be_null(kept: Kept, groups: Groups) -> exp.Expr:
@@ -114,6 +134,19 @@ def keyed_removal_statement(node: Node) -> exp.Merge:
         raise InternalError(f"'{node.label}' has no key to merge by")
     went = exp.LT(this=column(WEIGHT, _D), expression=exp.Literal.number(0))
     return removal(exp.select(*(column(key, _D) for key in node.key)).from_(step(DELTA, _D)).where(went), node.key)
+
+
+def keyed_rewritten(node: Node) -> exp.Query:
+    """All rows of a `Bag` with a key after a change: those that it does not remove, and those that it adds."""
+    if not node.key:
+        raise InternalError(f"'{node.label}' has no key to find rows by")
+    zero = exp.Literal.number(0)
+    gone = exp.select(exp.Literal.number(1)).from_(step(DELTA, _R))
+    gone = gone.where(exp.LT(this=column(WEIGHT, _R), expression=zero.copy()), same_key(node.key, _R, TARGET_ALIAS))
+    stay = exp.select(*(column(name, TARGET_ALIAS) for name in node.columns)).from_(step(TARGET, TARGET_ALIAS))
+    came = exp.select(*(column(name, _D) for name in node.columns)).from_(step(DELTA, _D))
+    came = came.where(exp.GT(this=column(WEIGHT, _D), expression=zero))
+    return exp.union(stay.where(exp.not_(exp.Exists(this=gone))), came, distinct=False)
 
 
 def removal(keys_gone: exp.Query, keys: tuple[str, ...]) -> exp.Merge:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
+from spark_trickle.delta.distinct_aggregates import two_levels
 from spark_trickle.delta.plan import (
     PUBLIC,
     Bag,
@@ -57,7 +58,7 @@ from spark_trickle.sql.rewrite import simplified
 def plan(operator: Operator, describe: Describe) -> MaintenancePlan:
     """What keeps the result of a query, whose tree has the output names, as `build` gives it."""
     planner = _Planner(describe)
-    tree = simplified(planner.aligned(operator))
+    tree = simplified(two_levels(planner.aligned(operator), planner.columns))
     sources = tuple(dict.fromkeys(scan.source for scan in scans(tree)))
     if not planner.public_groups(tree) and not planner.public_partitions(tree):
         planner.public_bag(planner.cut(tree))

@@ -155,6 +155,10 @@ class NodeApplier:
     def _keyed(self, found: _Computed) -> Written:
         removed, added = self._signs(found)
         steps: dict[str, exp.Expr] = {DELTA: found.name, TARGET: self._target}
+        if self._writer.rows(self._table) <= self._leaves.rewrite_rows:
+            rows = self._session.sql(self._leaves.sql(merge.keyed_rewritten(self._node), steps))
+            self._writer.replace_rows(self._table, rows)
+            return Written(added, removed, 1)
         if not self._large():
             self._run(merge.keyed_merge_statement(self._node), steps)
             return Written(added, removed, 1)

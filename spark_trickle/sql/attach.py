@@ -35,6 +35,7 @@ class Kind(StrEnum):
 
     EXISTS = "exists"
     IN = "in"
+    NOT_IN = "not in"
     ONE_ROW = "one row"
     """A value of its one row."""
     TOTAL = "total"
@@ -47,8 +48,6 @@ class Use(StrEnum):
     """What the query around it does with the column."""
 
     VALUE = "value"
-    POSITIVE = "positive"
-    """Reads it where NULL and false are the same."""
     MUST = "must"
     """Keeps rows for which it is true, and needs it for nothing else."""
     MUST_NOT = "must not"
@@ -84,6 +83,8 @@ def attached(outer: Operator, found: Attached, use: Use, names: Names, text: str
             return work.exists(use)
         case Kind.IN:
             return work.contained(use)
+        case Kind.NOT_IN:
+            return work.missing(use)
         case Kind.TOTAL:
             return work.total()
         case Kind.ONE_ROW:
@@ -109,22 +110,27 @@ class _Attaching:
         return self._match(pulled.operator, pulled.conditions, use)
 
     def contained(self, use: Use) -> Operator:
+        """IN: true or false. Where it would be NULL, Spark says false, also in a select list."""
         pulled = self.correlation.pull(self.found.operator)
-        pairs = zip(self.found.operands, self.found.values, strict=True)
-        equal = tuple(exp.EQ(this=_operand(mine), expression=_operand(its)) for mine, its in pairs)
-        if use in (Use.MUST, Use.POSITIVE):
-            return self._match(pulled.operator, (*pulled.conditions, *equal), use)
+        return self._match(pulled.operator, (*pulled.conditions, *self._equal()), use)
+
+    def missing(self, use: Use) -> Operator:
+        """NOT IN: true if all comparisons are false, else false."""
+        pulled = self.correlation.pull(self.found.operator)
+        equal = self._equal()
         if not pulled.conditions and len(equal) == 1 and used(self.found.values[0]) <= set(pulled.operator.columns):
             return self._alone(pulled.operator, equal[0], use)
-        both = equal[0] if len(equal) == 1 else exp.and_(*equal)
-        if use is Use.MUST_NOT:
-            perhaps = exp.Coalesce(this=both, expressions=[exp.true()])
-            return self._match(pulled.operator, (*pulled.conditions, perhaps), use)
-        fits, unknown = self.names.fresh("fits"), self.names.fresh("unknown")
-        operator = Match(self.outer, pulled.operator, (*pulled.conditions, *equal), MatchKind.MARK, fits)
-        is_null = exp.Is(this=exp.paren(both.copy()), expression=exp.Null())
-        operator = Match(operator, pulled.operator, (*pulled.conditions, is_null), MatchKind.MARK, unknown)
-        return self._with(operator, self.found.name, _three_valued(column(fits), column(unknown)))
+        perhaps = exp.Coalesce(this=exp.and_(*equal), expressions=[exp.true()])
+        conditions = (*pulled.conditions, perhaps)
+        if use is not Use.VALUE:
+            return self._match(pulled.operator, conditions, Use.MUST_NOT if use is Use.MUST else Use.MUST)
+        fits = self.names.fresh("fits")
+        marked = Match(self.outer, pulled.operator, conditions, MatchKind.MARK, fits)
+        return self._with(marked, self.found.name, exp.Not(this=column(fits)))
+
+    def _equal(self) -> tuple[exp.EQ, ...]:
+        pairs = zip(self.found.operands, self.found.values, strict=True)
+        return tuple(exp.EQ(this=_operand(mine), expression=_operand(its)) for mine, its in pairs)
 
     def _any(self, operator: Operator) -> tuple[Operator, exp.Expr]:
         """Beside the outer rows whether an independent query has rows: a count of at most one, which seldom changes."""
@@ -135,7 +141,7 @@ class _Attaching:
         return Join((self.outer, count)), some
 
     def _alone(self, operator: Operator, equal: exp.EQ, use: Use) -> Operator:
-        """IN a column of an independent query: an equality, and one row that says whether NULLs matter.
+        """NOT IN a column of an independent query: an equality, and one row that says whether NULLs matter.
 
         That row seldom changes: it is NULL without rows, else whether there is a NULL among them.
         """
@@ -148,12 +154,12 @@ class _Attaching:
         if not isinstance(self.found.operands[0], exp.Literal):
             unknown = exp.Is(this=_operand(self.found.operands[0]), expression=exp.Null())
             unsure = exp.and_(some, exp.paren(exp.or_(unknown, column(nulls))))
-        if use is Use.MUST_NOT:
+        if use is Use.MUST:
             rest = Match(self.outer, operator, (equal,), MatchKind.ANTI)
             return self._only(Join((rest, flag)), (exp.Not(this=exp.paren(unsure)),))
         fits = self.names.fresh("fits")
-        marked = Match(self.outer, operator, (equal,), MatchKind.MARK, fits)
-        return self._with(Join((marked, flag)), self.found.name, _three_valued(column(fits), unsure))
+        marked = Join((Match(self.outer, operator, (equal,), MatchKind.MARK, fits), flag))
+        return self._decided(marked, exp.Not(this=exp.paren(exp.or_(column(fits), unsure))), use)
 
     def total(self) -> Operator:
         """Beside each row the aggregate of what it sees; without a group, that of nothing."""
@@ -231,11 +237,6 @@ def over(value: exp.Expr, known: Mapping[str, exp.Expr]) -> exp.Expr:
     return (
         known[value.name].copy() if isinstance(value, exp.Column) and value.name in known else substitute(value, known)
     )
-
-
-def _three_valued(fits: exp.Expr, unknown: exp.Expr) -> exp.Expr:
-    ifs = [exp.If(this=fits, true=exp.true()), exp.If(this=unknown, true=exp.Null())]
-    return exp.Case(ifs=ifs, default=exp.false())
 
 
 def _operand(value: exp.Expr) -> exp.Expr:

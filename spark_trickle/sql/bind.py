@@ -11,19 +11,12 @@ from typing import Protocol
 from sqlglot import exp
 
 from spark_trickle.errors import SqlError
-from spark_trickle.sql.functions import (
-    ALGEBRAIC,
-    ORDER_SENSITIVE,
-    RECOMPUTABLE,
-    algebraic,
-    function_name,
-    has_aggregate,
-    is_ordered,
-    is_windowed,
-)
+from spark_trickle.sql.completed import complete
+from spark_trickle.sql.functions import algebraic, function_name, has_aggregate, is_generator
 from spark_trickle.sql.operators import column
 from spark_trickle.sql.parse import unsupported, wrong
 from spark_trickle.sql.scope import AmbiguousError, Scope
+from spark_trickle.sql.shorthand import BOUND, exact_decimal, variant_path, without_stars
 
 
 class Subqueries(Protocol):
@@ -33,7 +26,19 @@ class Subqueries(Protocol):
 
     def exists(self, node: exp.Expr, outer: Scope) -> exp.Column: ...
 
-    def contained(self, operands: tuple[exp.Expr, ...], node: exp.Expr, outer: Scope) -> exp.Column: ...
+    def contained(
+        self, operands: tuple[exp.Expr, ...], node: exp.Expr, outer: Scope, negated: bool = False
+    ) -> exp.Column: ...
+
+    @property
+    def completions(self) -> list[str]:
+        """Where to say what was decided for the user."""
+        ...
+
+    @property
+    def kinds(self) -> Mapping[str, str]:
+        """Spark's types of columns of the tree, where they are known."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +57,12 @@ class Binding:
 def bind(node: exp.Expr, where: Binding) -> exp.Expr:
     """The expression over columns of the operator tree."""
     holder = exp.Paren(this=node.copy())
+    if any(found.args.get("query") is not None for found in holder.find_all(exp.In)):
+        _nots_inward(holder)
     _bind(holder.this, where)
-    for call in [found for found in holder.walk() if isinstance(found, (exp.Filter, exp.Anonymous))]:
+    complete(holder, where.text, where.subqueries.kinds, where.subqueries.completions)
+    calls = [found for found in holder.walk() if isinstance(found, (exp.Filter, exp.Anonymous, exp.Any))]
+    for call in reversed(calls):  # a call before the FILTER around it
         merged = algebraic(call)
         if merged is not call:
             call.replace(merged)
@@ -63,6 +72,16 @@ def bind(node: exp.Expr, where: Binding) -> exp.Expr:
 
 
 def _bind(node: exp.Expr, where: Binding) -> None:
+    decimal = exact_decimal(node)
+    if decimal is not None:
+        node.replace(decimal)
+        return
+    variant = variant_path(node)
+    if variant is not None:
+        node = node.replace(variant)
+    if isinstance(node, exp.Column) and node.meta.get(BOUND):
+        return
+    without_stars(node, where.scope)
     if isinstance(node, (exp.Column, exp.Dot)):
         parts = _parts(node)
         if parts is not None:
@@ -88,11 +107,30 @@ def _subquery(node: exp.Expr, where: Binding) -> exp.Column | None:
         return where.subqueries.exists(node.this, around)
     if isinstance(node, exp.Anonymous) and function_name(node) == "exists" and len(node.expressions) == 1:
         return where.subqueries.exists(node.expressions[0], around)
-    if isinstance(node, exp.In) and node.args.get("query") is not None:
-        operands = node.this.unnest()
-        parts = operands.expressions if isinstance(operands, exp.Tuple) else [node.this]
-        return where.subqueries.contained(tuple(bind(part, where) for part in parts), node.args["query"], around)
+    negated = isinstance(node, exp.Not)
+    bare = node.this.unnest() if negated else node
+    if isinstance(bare, exp.In) and bare.args.get("query") is not None:
+        operands = bare.this.unnest()
+        parts = operands.expressions if isinstance(operands, exp.Tuple) else [bare.this]
+        bound = tuple(bind(part, where) for part in parts)
+        return where.subqueries.contained(bound, bare.args["query"], around, negated)
     return None
+
+
+def _nots_inward(node: exp.Expr) -> None:
+    """NOT moved next to each IN (query) below it, as Spark does: there it decides what NULL means."""
+    for found in [part for part in node.find_all(exp.Not) if part.find(exp.In)]:
+        bare = found.this.unnest()
+        if isinstance(bare, exp.Not):
+            found.replace(exp.paren(bare.this.copy()))
+        elif isinstance(bare, (exp.And, exp.Or)):
+            other = exp.Or if isinstance(bare, exp.And) else exp.And
+            sides = (exp.Not(this=exp.paren(side.copy())) for side in (bare.left, bare.right))
+            found.replace(exp.paren(other(this=next(sides), expression=next(sides))))
+        else:
+            continue
+        _nots_inward(node)
+        return
 
 
 def _prepare(node: exp.Anonymous) -> None:
@@ -152,54 +190,20 @@ def _not_found(node: exp.Expr, names: list[str], where: Binding) -> SqlError:
 
 _REJECTED: tuple[tuple[type[exp.Expr], str, str, str], ...] = (
     (exp.All, "ALL (subquery)", "there is no rule for it yet", "Compare with a scalar subquery: (SELECT max(...) ...)"),
-    (exp.WithinGroup, "WITHIN GROUP", "there is no rule for it yet", "Use percentile(...), or refresh_mode FULL"),
     (exp.Star, "* in an expression", "it stands for several columns", "Name the columns"),
     (exp.Placeholder, "a parameter", "a stored query has none", "Write the value"),
     (exp.Parameter, "a parameter", "a stored query has none", "Write the value"),
-)
-_GENERATORS = frozenset(
-    [
-        "explode",
-        "explode_outer",
-        "posexplode",
-        "posexplode_outer",
-        "inline",
-        "inline_outer",
-        "stack",
-        "json_tuple",
-        "variant_explode",
-    ]
 )
 
 
 def _reject(node: exp.Expr, where: Binding) -> None:
     if isinstance(node, exp.Star) and isinstance(node.parent, exp.Count):
         return
-    if isinstance(node, exp.Any):
-        raise unsupported(
-            where.text, node, "ANY", "there is no rule for it yet", "For the aggregate write bool_or(...)", "ANY"
-        )
     for kind, construct, why, hint in _REJECTED:
-        if isinstance(node, kind):
+        if isinstance(node, kind) and not isinstance(node.parent, (exp.Like, exp.ILike)):
             raise unsupported(where.text, node, construct, why, hint, kind.__name__.upper())
-    if isinstance(node, exp.Func):
-        _reject_function(node, where)
-
-
-def _reject_function(node: exp.Func, where: Binding) -> None:
-    name = function_name(node)
-    if is_windowed(node):
-        return
-    if name in _GENERATORS:
-        raise unsupported(where.text, node, name, "there is no rule for generators yet", "Use refresh_mode FULL")
-    if name in ORDER_SENSITIVE and not is_ordered(node):
-        raise unsupported(
-            where.text, node, name, "its result depends on the order of rows", ORDER_SENSITIVE[name], name.upper()
-        )
-    if isinstance(node, exp.AggFunc) and name not in ALGEBRAIC | RECOMPUTABLE and name not in ORDER_SENSITIVE:
-        raise unsupported(
-            where.text, node, name, "there is no rule for this aggregate", "Use refresh_mode FULL", name.upper()
-        )
+    if isinstance(node, exp.Anonymous) and is_generator(node):
+        raise wrong(where.text, node, f"{node.name} inside an expression", hint="Put it in a subquery of its own")
 
 
 def without_aggregates(bound: exp.Expr, clause: str, where: Binding) -> exp.Expr:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from spark_trickle.errors import SqlError, UserError
-from spark_trickle.sql import joins, select
+from spark_trickle.sql import generators, joins, pivot, select
 from spark_trickle.sql.bind import Binding, bind
 from spark_trickle.sql.free import free
 from spark_trickle.sql.limits import limited
@@ -122,6 +122,8 @@ class Builder:
     """CTEs that were built, by identity (so they must live on): used again, a grouping in them is kept once."""
     completions: list[str] = field(default_factory=list)
     """What was decided where the text leaves several answers open, for the user to read."""
+    kinds: dict[str, str] = field(default_factory=dict)
+    """Spark's types of columns of the tree, where they are known."""
 
     def query(self, node: exp.Expr, ctes: Mapping[str, Cte], outer: Scope | None = None) -> Built:
         """Any query: SELECT, set operation, parenthesised, with or without WITH."""
@@ -183,6 +185,8 @@ class Builder:
                     "there is no rule for it",
                     "Use refresh_mode FULL",
                 )
+        for turned in node.args.get("pivots") or ():
+            found = pivot.pivoted(self, found, turned, ctes)
         for join in node.args.get("joins") or ():
             found = self.join(found, join, ctes, outer)
         return found
@@ -192,8 +196,6 @@ class Builder:
             ("sample", "TABLESAMPLE", "which rows it takes is random", "Filter on a column instead"),
             ("version", "time travel", "a stream table follows its sources", "Leave the version out"),
             ("when", "time travel", "a stream table follows its sources", "Leave the version out"),
-            ("pivots", "PIVOT", "there is no rule for it yet", "Write one SUM(CASE WHEN ... END) per column"),
-            ("laterals", "LATERAL VIEW", "there is no rule for generators yet", "Use refresh_mode FULL"),
         ):
             if node.args.get(clause):
                 value = node.args[clause]
@@ -216,9 +218,8 @@ class Builder:
 
     def _table(self, node: exp.Table, ctes: Mapping[str, Cte]) -> Relation:
         if not isinstance(node.this, exp.Identifier):
-            raise unsupported(
-                self.text, node, "a table function", "there is no rule for generators yet", "Use refresh_mode FULL"
-            )
+            where = Binding(self.text, Scope(), Pending(self, ctes))
+            return generators.table_function(self, node, where)
         parts = tuple(part.name for part in node.parts)
         qualifier = (node.alias,) if node.alias else parts
         alias = node.args.get("alias")
@@ -238,11 +239,13 @@ class Builder:
                 tuple(source.default_namespace.split(".")),
                 self.depth + 1,
                 completions=self.completions,
+                kinds=self.kinds,
             )
             return inner.query(parse_query(source.text), {}).under(qualifier, columns)
         for name, _ in source.columns:
             check_name(name, f"table {source.key}")
         items = tuple(ScanColumn(self.names.fresh(name), name, kind) for name, kind in source.columns)
+        self.kinds.update((item.name, item.type) for item in items)
         outputs = tuple((item.source, item.name) for item in items)
         return Built(Scan(source.key, items), outputs).under(qualifier, columns)
 
@@ -258,6 +261,9 @@ class Builder:
 
     def join(self, left: Relation, node: exp.Join, ctes: Mapping[str, Cte], outer: Scope | None = None) -> Relation:
         """One more relation beside those before it."""
+        if isinstance(node.this, exp.Lateral) and isinstance(node.this.this, exp.Func):
+            where = Binding(self.text, left.scope, Pending(self, ctes), outer=outer or Scope())
+            return generators.lateral_join(self, left, node, where)
         return joins.join(self, left, node, ctes, outer or Scope())
 
 

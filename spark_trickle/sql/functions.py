@@ -1,5 +1,5 @@
-"""What is known about functions: which are aggregates, which of those depend on the order of rows, and how Spark
-names a column.
+"""What is known about functions: which are aggregates, which of those leave their answer open, and how Spark names a
+column.
 """
 
 from __future__ import annotations
@@ -9,79 +9,42 @@ from sqlglot import exp
 ALGEBRAIC = frozenset({"count", "sum", "avg", "mean", "min", "max"})
 """Aggregates whose change can be merged into their value."""
 
-RECOMPUTABLE = frozenset(
-    [
-        "any",
-        "approx_count_distinct",
-        "approx_percentile",
-        "percentile_approx",
-        "bit_and",
-        "bit_or",
-        "bit_xor",
-        "bool_and",
-        "bool_or",
-        "every",
-        "some",
-        "corr",
-        "count_if",
-        "covar_pop",
-        "covar_samp",
-        "kurtosis",
-        "max_by",
-        "min_by",
-        "median",
-        "percentile",
-        "regr_avgx",
-        "regr_avgy",
-        "regr_count",
-        "regr_intercept",
-        "regr_r2",
-        "regr_slope",
-        "regr_sxx",
-        "regr_sxy",
-        "regr_syy",
-        "skewness",
-        "std",
-        "stddev",
-        "stddev_pop",
-        "stddev_samp",
-        "try_avg",
-        "try_sum",
-        "var_pop",
-        "var_samp",
-        "variance",
-        "hll_sketch_agg",
-        "bitmap_construct_agg",
-        "bitmap_or_agg",
-        "product",
-        "logical_and",
-        "logical_or",
-    ]
-)
+RECOMPUTABLE = frozenset({
+    "any", "approx_count_distinct", "bit_and", "bit_or", "bit_xor", "bitmap_and_agg", "bitmap_construct_agg",
+    "bitmap_or_agg", "bool_and", "bool_or", "corr", "count_if", "count_min_sketch", "covar_pop", "covar_samp", "every",
+    "kurtosis", "median", "percentile", "percentile_cont", "percentile_disc", "regr_avgx", "regr_avgy", "regr_count",
+    "regr_intercept", "regr_r2", "regr_slope", "regr_sxx", "regr_sxy", "regr_syy", "skewness", "some", "std", "stddev",
+    "stddev_pop", "stddev_samp", "try_avg", "try_sum", "var_pop", "var_samp", "variance",
+})  # fmt: skip
 """Aggregates that depend on nothing but the rows of a group: kept by computing the group again."""
 
-ORDER_SENSITIVE = {
-    "first": "Use min, max, or max_by with a column that orders the rows",
-    "first_value": "Use min, max, or max_by with a column that orders the rows",
-    "last": "Use max_by with a column that orders the rows",
-    "last_value": "Use max_by with a column that orders the rows",
-    "any_value": "Use min or max",
-    "mode": "Ties make it ambiguous; count per value and take max_by instead",
-    "collect_list": "Write sort_array(collect_list(...))",
-    "array_agg": "Write sort_array(array_agg(...))",
-    "collect_set": "Write sort_array(collect_set(...))",
-    "listagg": "Write array_join(sort_array(collect_list(...)), ',')",
-    "string_agg": "Write array_join(sort_array(collect_list(...)), ',')",
-    "histogram_numeric": "It depends on the order of rows",
-    "count_min_sketch": "It depends on a seed",
-    "grouping": "It belongs to GROUPING SETS",
-    "grouping_id": "It belongs to GROUPING SETS",
-}
+COMPLETED = frozenset({
+    "any_value", "array_agg", "collect_list", "collect_set", "first", "first_value", "last", "last_value", "listagg",
+    "max_by", "min_by", "mode", "string_agg",
+})  # fmt: skip
+"""Aggregates that may give several answers for the same rows; `completed` says which one is meant."""
+
+APPROXIMATE = frozenset({
+    "approx_percentile", "approx_top_k", "approx_top_k_accumulate", "approx_top_k_combine", "histogram_numeric",
+    "hll_sketch_agg", "hll_union_agg", "kll_merge_agg_bigint", "kll_merge_agg_double", "kll_merge_agg_float",
+    "kll_sketch_agg_bigint", "kll_sketch_agg_double", "kll_sketch_agg_float", "percentile_approx",
+    "theta_intersection_agg", "theta_sketch_agg", "theta_union_agg",
+})  # fmt: skip
+"""Aggregates whose answer is near enough, and another one as near when rows come in another order."""
+
+GROUPING = frozenset({"grouping", "grouping_id"})
+"""They tell grouping sets apart; Spark counts them as aggregates."""
+
+GENERATORS = frozenset({
+    "explode", "explode_outer", "inline", "inline_outer", "json_tuple", "posexplode", "posexplode_outer", "stack",
+    "variant_explode", "variant_explode_outer",
+})  # fmt: skip
+"""Functions that make several rows of one."""
 
 _COLLECTS = frozenset({"collect_list", "collect_set", "array_agg"})
 _ORDERING = frozenset({"sort_array", "array_sort", "size", "array_size", "cardinality"})
-"""Around a collected array, these make its order irrelevant (array_sort and sort_array with one or two arguments)."""
-_WRAPPERS = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls)
+"""Around a collected array, these make its order irrelevant (array_sort: without a comparison of its own)."""
+_WRAPPERS = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)
 
 
 def function_name(node: exp.Expr) -> str:
@@ -91,20 +54,26 @@ def function_name(node: exp.Expr) -> str:
     return type(node).__name__.lower()
 
 
+def is_generator(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Anonymous) and function_name(node) in GENERATORS
+
+
 def is_aggregate(node: exp.Expr) -> bool:
     """Is this node an aggregate call, with all that belongs to it (FILTER, a sort that makes it deterministic)?"""
     if is_windowed(node):
         return False
     if isinstance(node, _WRAPPERS):
         return is_aggregate(node.this)
+    if isinstance(node, exp.Any):
+        return not isinstance(node.parent, (exp.Like, exp.ILike))
     if isinstance(node, exp.AggFunc):
         return True
     if not isinstance(node, exp.Anonymous):
         return False
     name = function_name(node)
-    if name in _ORDERING:
+    if is_aggregate_of_collected(node):
         return bool(node.expressions) and function_name(bare_call(node.expressions[0])) in _COLLECTS
-    return name in ALGEBRAIC or name in RECOMPUTABLE or name in ORDER_SENSITIVE
+    return name in ALGEBRAIC or name in RECOMPUTABLE or name in COMPLETED or name in APPROXIMATE
 
 
 def is_windowed(node: exp.Expr) -> bool:
@@ -116,12 +85,17 @@ def is_windowed(node: exp.Expr) -> bool:
 
 
 def is_ordered(node: exp.Expr) -> bool:
-    """Is this call inside one that makes its order irrelevant?"""
-    return function_name(node) in _COLLECTS and node.parent is not None and is_aggregate_of_collected(node.parent)
+    """Is this collected array inside a call that makes its order irrelevant?"""
+    parent = node.parent
+    while isinstance(parent, _WRAPPERS):
+        parent = parent.parent
+    return parent is not None and is_aggregate_of_collected(parent)
 
 
 def is_aggregate_of_collected(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Anonymous) and function_name(node) in _ORDERING
+    if not isinstance(node, exp.Anonymous) or function_name(node) not in _ORDERING:
+        return False
+    return function_name(node) != "array_sort" or len(node.expressions) == 1
 
 
 def has_aggregate(node: exp.Expr) -> bool:
@@ -144,6 +118,8 @@ def algebraic(node: exp.Expr) -> exp.Expr:
     """
     if isinstance(node, exp.Filter):
         return _unfiltered(node)
+    if isinstance(node, exp.Any) and is_aggregate(node):
+        return exp.Max(this=node.this.unnest().copy())
     if not isinstance(node, exp.Anonymous) or len(node.expressions) != 1:
         return node
     value = node.expressions[0]
@@ -165,8 +141,13 @@ def _unfiltered(node: exp.Filter) -> exp.Expr:
     call, condition = node.this, node.expression.this
     if not isinstance(call, (exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max)):
         return node
-    if call.expressions or isinstance(call.this, exp.Distinct):
+    if call.expressions or (isinstance(call.this, exp.Distinct) and len(call.this.expressions) != 1):
         return node
+    if isinstance(call.this, exp.Distinct):
+        only = exp.case().when(condition.copy(), call.this.expressions[0].copy())
+        call = call.copy()
+        call.set("this", exp.Distinct(expressions=[only]))
+        return call
     value = exp.Literal.number(1) if isinstance(call.this, exp.Star) else call.this.copy()
     plain = call.copy()
     plain.set("this", exp.case().when(condition.copy(), value))

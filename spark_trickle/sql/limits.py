@@ -57,17 +57,6 @@ def cut_of(node: exp.Expr, text: str) -> Cut | None:
     return Cut(count, offset, tuple(order.expressions) if order is not None else ())
 
 
-def uncut(node: exp.Expr, text: str) -> exp.Expr:
-    """The query without a LIMIT that leaves a row if there is any: for those who ask no more than that."""
-    if node.args.get("limit") is None or node.args.get("offset") is not None:
-        return node
-    if _number(node.args["limit"], "LIMIT", text) == 0:
-        return node
-    plain = node.copy()
-    plain.set("limit", None)
-    return plain
-
-
 def sorted_by(cut: Cut, names: Sequence[str], values: Sequence[exp.Expr], where: Binding) -> list[Sorted]:
     """The parts of an order, over the outputs of a query and, where they do not have it, what it reads."""
     lowered = [name.lower() for name in names]

@@ -9,7 +9,7 @@ from sqlglot import exp, parse
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.parsers.spark import SparkParser
-from sqlglot.tokenizer_core import Token
+from sqlglot.tokenizer_core import Token, TokenType
 
 from spark_trickle.errors import SqlError, UnsupportedSqlError
 
@@ -21,8 +21,8 @@ class TrickleSpark(Spark):
     """Spark 4's SQL, read so that it is written again as it was.
 
     sqlglot would translate functions into its own and back, not always into the same; here all but a few stay calls by
-    name. A doubled quote inside a string is that quote (sqlglot follows Spark 3). `1.5BD` is refused: it would be
-    rounded.
+    name. A doubled quote inside a string is that quote (sqlglot follows Spark 3). `1.5BD` stays a name, which binding
+    understands: here it would be rounded. `v:a.b` is read.
     """
 
     class Tokenizer(Spark.Tokenizer):
@@ -32,10 +32,30 @@ class TrickleSpark(Spark):
         }
 
     class Parser(SparkParser):
+        COLON_IS_VARIANT_EXTRACT = True
+        RANGE_PARSERS: ClassVar[dict[Any, Any]] = {
+            kind: read for kind, read in SparkParser.RANGE_PARSERS.items() if kind != TokenType.FOR
+        }
+        PRIMARY_PARSERS: ClassVar[dict[Any, Any]] = {
+            **SparkParser.PRIMARY_PARSERS,
+            TokenType.TRUE: lambda _, token: _true(token),
+        }
         FUNCTIONS: ClassVar[dict[str, Any]] = {name: SparkParser.FUNCTIONS[name] for name in _UNDERSTOOD}
         FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
             name: SparkParser.FUNCTION_PARSERS[name] for name in _SPECIAL_SYNTAX
         }
+
+        def _parse_pivot_aggregation(self) -> exp.Expr | None:
+            # sqlglot takes a function only; Spark any expression over aggregates.
+            found = self._parse_disjunction()
+            return None if found is None else self._parse_alias(found)
+
+
+def _true(token: Token) -> exp.Boolean:
+    """A TRUE that was written, in contrast to the one that sqlglot gives a join without ON."""
+    found = exp.true()
+    found.meta["start"] = token.start
+    return found
 
 
 def parse_query(text: str) -> exp.Query:

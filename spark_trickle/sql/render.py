@@ -203,6 +203,12 @@ class _Renderer:
         selected = exp.Select().from_(self._subquery(generate.input), copy=False)
         names = [exp.to_identifier(name, quoted=True) for name in generate.outputs]
         alias = exp.TableAlias(this=exp.to_identifier(self._alias(), quoted=True), columns=names)
+        if generate.call.name.lower() == "variant_explode":  # Spark knows it as a table function only
+            call = exp.Anonymous(
+                this="variant_explode", expressions=[part.copy() for part in generate.call.expressions]
+            )
+            call.set("this", "variant_explode_outer" if generate.outer else "variant_explode")
+            return selected.join(exp.Lateral(this=call, alias=alias), join_type="cross", copy=False)
         view = exp.Lateral(this=generate.call.copy(), view=True, outer=generate.outer, alias=alias)
         return selected.lateral(view, copy=False)
 

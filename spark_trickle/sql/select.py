@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from spark_trickle.errors import SqlError
+from spark_trickle.sql import generators
 from spark_trickle.sql.attach import Attached
 from spark_trickle.sql.bind import Binding, bind, without_aggregates, without_windows
 from spark_trickle.sql.functions import (
+    GROUPING,
     bare_call,
     function_name,
     has_aggregate,
@@ -19,6 +21,7 @@ from spark_trickle.sql.functions import (
     is_aggregate_of_collected,
     spark_name,
 )
+from spark_trickle.sql.grouping_sets import GroupingSets, grouping_sets
 from spark_trickle.sql.limits import Cut, Sorted, cut_of, cut_to, limited, sorted_by
 from spark_trickle.sql.operators import (
     Aggregate,
@@ -35,6 +38,7 @@ from spark_trickle.sql.operators import (
 from spark_trickle.sql.parse import unsupported, wrong
 from spark_trickle.sql.relations import Built, Relation, in_order
 from spark_trickle.sql.scope import Names, Scope
+from spark_trickle.sql.stars import starred
 from spark_trickle.sql.subqueries import Pending
 from spark_trickle.sql.windows import has_window, lifted, name_windows
 
@@ -42,8 +46,7 @@ if TYPE_CHECKING:
     from spark_trickle.sql.build import Builder, Cte
 
 _NOT_SUPPORTED = (
-    ("laterals", "LATERAL VIEW", "there is no rule for generators yet", "Use refresh_mode FULL", "LATERAL"),
-    ("pivots", "PIVOT", "there is no rule for it yet", "Write one SUM(CASE WHEN ... END) per column", "PIVOT"),
+    ("pivots", "PIVOT after joins", "there is no rule for it", "Put what is before it in a subquery", "PIVOT"),
     ("sample", "TABLESAMPLE", "which rows it takes is random", "Filter on a column instead", "TABLESAMPLE"),
     ("operation_modifiers", "TRANSFORM", "there is no rule for it", None, None),
 )
@@ -59,38 +62,39 @@ class Output:
 
 def select(builder: Builder, node: exp.Select, ctes: Mapping[str, Cte], outer: Scope) -> Built:
     """One SELECT as an operator."""
-    for clause, construct, why, hint, keyword in _NOT_SUPPORTED:
-        if node.args.get(clause):
-            raise unsupported(builder.text, None, construct, why, hint, keyword)
+    _refuse(node, builder.text)
+    name_windows(node, builder.text)
     relation = _from(builder, node, ctes, outer)
     pending = Pending(builder, ctes)
+    for view in node.args.get("laterals") or ():
+        where = Binding(builder.text, relation.scope, pending, outer=outer)
+        relation = generators.lateral_view(builder, relation, view, where)
     where = Binding(builder.text, relation.scope, pending, outer=outer)
     operator = relation.operator
     condition = node.args.get("where")
     if condition is not None:
         bound = without_aggregates(bind(condition.this, where), "WHERE", where)
         operator = pending.filtered(operator, bound)
-    name_windows(node, builder.text)
-    shown = _outputs(node, where)
+    shown, made = _outputs(node, where, builder)
     having = _having(node, where, shown)
     cut, order = _order(builder, node, shown, where)
     qualify = _qualify(node, where, shown)
     outputs = [*shown, *(Output("sort", key.key) for key in order if isinstance(key.key, exp.Expr)), *qualify]
-    group = node.args.get("group")
-    if group is not None or having is not None or any(has_aggregate(output.expression) for output in outputs):
-        keys = _keys(group, shown, where) if group is not None else []
-        grouping = _Grouping(where, builder.names)
-        operator, outputs = grouping.apply(operator, keys, outputs, having)
-        one_row = group is None and having is None
+    listed = [*(output.expression for output in outputs), *(found.call for found in made)]
+    if node.args.get("group") is not None or having is not None or any(map(has_aggregate, listed)):
+        operator, outputs, made = _grouped(builder, node, operator, where, shown, outputs, made, having)
+        one_row = node.args.get("group") is None and having is None
     else:
         operator = pending.beside(operator)
         one_row = isinstance(relation.operator, OneRow) and condition is None
+    for found in made:
+        operator, one_row = found.over(operator), False
     if has_window(output.expression for output in outputs):
-        operator, found = lifted(builder, operator, [output.expression for output in outputs])
-        outputs = [replace(output, expression=value) for output, value in zip(outputs, found, strict=True)]
+        operator, values = lifted(builder, operator, [output.expression for output in outputs])
+        outputs = [replace(output, expression=value) for output, value in zip(outputs, values, strict=True)]
     if qualify:
         operator = Filter(operator, tuple(conjuncts(outputs.pop().expression)))
-    built = _projected(operator, outputs, builder.names)
+    built = projected(operator, outputs, builder.names)
     if node.args.get("distinct") is not None:
         distinct = Built(Distinct(_exactly(built, builder.names)), built.outputs)
         return limited(builder, node, distinct, where)
@@ -99,6 +103,34 @@ def select(builder: Builder, node: exp.Select, ctes: Mapping[str, Cte], outer: S
         by = [key.by(next(extra)[1] if isinstance(key.key, exp.Expr) else built.outputs[key.key][1]) for key in order]
         return cut_to(builder, node, Built(built.operator, built.outputs[: len(shown)], one_row), cut, by)
     return Built(built.operator, built.outputs, one_row)
+
+
+def _refuse(node: exp.Select, text: str) -> None:
+    for clause, construct, why, hint, keyword in _NOT_SUPPORTED:
+        if node.args.get(clause):
+            raise unsupported(text, None, construct, why, hint, keyword)
+
+
+def _grouped(
+    builder: Builder,
+    node: exp.Select,
+    operator: Operator,
+    where: Binding,
+    shown: list[Output],
+    outputs: list[Output],
+    made: list[generators.Generator],
+    having: exp.Expr | None,
+) -> tuple[Operator, list[Output], list[generators.Generator]]:
+    """GROUP BY, aggregates and HAVING; what outputs and generators read of the groups is put into them."""
+    group = node.args.get("group")
+    sets = _sets(group, shown, where, builder.names)
+    keys = list(sets.keys) if sets else _keys(group, shown, where) if group is not None else []
+    arguments = [Output("", found.call) for found in made]
+    grouping = Grouping(where, builder.names, sets)
+    operator, above = grouping.apply(operator, keys, [*outputs, *arguments], having)
+    calls = [output.expression for output in above[len(outputs) :]]
+    made = [replace(found, call=call) for found, call in zip(made, calls, strict=True)]
+    return operator, above[: len(outputs)], made
 
 
 def _order(
@@ -136,42 +168,27 @@ def _from(builder: Builder, node: exp.Select, ctes: Mapping[str, Cte], outer: Sc
     return relation
 
 
-def _outputs(node: exp.Select, where: Binding) -> list[Output]:
+def _outputs(node: exp.Select, where: Binding, builder: Builder) -> tuple[list[Output], list[generators.Generator]]:
     outputs: list[Output] = []
+    made: list[generators.Generator] = []
     aliases: dict[str, exp.Expr] = {}
     for entry in node.expressions:
-        star = _star(entry, where)
+        star = starred(entry, where, builder.kinds)
         if star is not None:
-            outputs.extend(star)
+            outputs.extend(Output(name, found) for name, found in star)
             continue
         here = Binding(where.text, where.scope, where.subqueries, aliases, where.outer)
-        if isinstance(entry, exp.Aliases):
-            raise unsupported(where.text, entry, "several aliases", "there is no rule for generators yet")
+        generator = generators.listed(entry, here, builder)
+        if generator is not None:
+            made.append(generator)
+            outputs.extend(Output(name, found) for name, found in generator.columns)
+            aliases.update((name.lower(), found) for name, found in generator.columns if entry.args.get("alias"))
+            continue
         bound = bind(entry.this if isinstance(entry, exp.Alias) else entry, here)
         outputs.append(Output(spark_name(entry), bound))
         if isinstance(entry, exp.Alias):
             aliases.setdefault(entry.alias.lower(), bound)
-    return outputs
-
-
-def _star(entry: exp.Expr, where: Binding) -> list[Output] | None:
-    qualifier: tuple[str, ...] = ()
-    star = entry
-    if isinstance(entry, exp.Column) and isinstance(entry.this, exp.Star):
-        qualifier = tuple(part.name for part in entry.parts[:-1])
-        star = entry.this
-    if not isinstance(star, exp.Star):
-        return None
-    if star.args.get("replace") or star.args.get("rename"):
-        raise unsupported(where.text, entry, "* REPLACE", "there is no rule for it", "Name the columns")
-    found = where.scope.star(qualifier)
-    if not found:
-        written = ".".join(qualifier)
-        if qualifier and where.scope.find(qualifier) is not None:
-            raise unsupported(where.text, entry, f"{written}.*", "it stands for fields of a struct", "Name the fields")
-        raise wrong(where.text, entry, f"'{written}' in '{written}.*' is no table of this query")
-    left_out = {column.name.lower() for column in star.args.get("except_") or ()}
-    return [Output(v.name, column(v.column)) for v in found if v.name.lower() not in left_out]
+    return outputs, made
 
 
 def _having(node: exp.Select, where: Binding, outputs: list[Output]) -> exp.Expr | None:
@@ -184,38 +201,35 @@ def _having(node: exp.Select, where: Binding, outputs: list[Output]) -> exp.Expr
 
 
 def _keys(group: exp.Group, outputs: list[Output], where: Binding) -> list[exp.Expr]:
-    for clause, name in (("rollup", "ROLLUP"), ("cube", "CUBE"), ("grouping_sets", "GROUPING SETS")):
-        nested = any(type(found).__name__.upper() == name.replace(" ", "") for found in group.expressions)
-        if group.args.get(clause) or nested:
-            raise unsupported(
-                where.text,
-                None,
-                name,
-                "there is no rule for it yet",
-                "Write one GROUP BY per set, with UNION ALL",
-                name.split()[0],
-            )
     if group.args.get("all") and not group.expressions:
-        return [
+        listed = [
             output.expression
             for output in outputs
             if not has_aggregate(output.expression) and not has_window([output.expression])
         ]
-    keys = []
-    for entry in group.expressions:
-        if isinstance(entry, exp.Literal) and not entry.is_string:
-            position = int(entry.this) if entry.is_int else 0
-            if not 1 <= position <= len(outputs):
-                raise wrong(where.text, entry, f"GROUP BY {entry.this}: there are {len(outputs)} output columns")
-            key = outputs[position - 1].expression
-        else:
-            aliases = {output.name.lower(): output.expression for output in outputs}
-            key = bind(entry, Binding(where.text, where.scope, where.subqueries, aliases, where.outer))
-        keys.append(without_aggregates(key.unnest(), "GROUP BY", where))
-    return list(dict.fromkeys(keys))
+        return [key for key in listed if not key.meta.get(generators.GENERATED)]
+    return list(dict.fromkeys(_key(entry, outputs, where) for entry in group.expressions))
 
 
-def _projected(operator: Operator, outputs: list[Output], names: Names) -> Built:
+def _key(entry: exp.Expr, outputs: list[Output], where: Binding) -> exp.Expr:
+    if isinstance(entry, exp.Literal) and not entry.is_string:
+        position = int(entry.this) if entry.is_int else 0
+        if not 1 <= position <= len(outputs):
+            raise wrong(where.text, entry, f"GROUP BY {entry.this}: there are {len(outputs)} output columns")
+        key = outputs[position - 1].expression
+    else:
+        aliases = {output.name.lower(): output.expression for output in outputs}
+        key = bind(entry, Binding(where.text, where.scope, where.subqueries, aliases, where.outer))
+    return without_aggregates(key.unnest(), "GROUP BY", where)
+
+
+def _sets(group: exp.Group | None, outputs: list[Output], where: Binding, names: Names) -> GroupingSets | None:
+    if group is None:
+        return None
+    return grouping_sets(group, lambda entry: _key(entry, outputs, where), lambda: names.fresh("grouping_set"))
+
+
+def projected(operator: Operator, outputs: list[Output], names: Names) -> Built:
     """Computed outputs get a column; plain ones keep theirs."""
     computed: list[Item] = []
     placed: list[tuple[str, str]] = []
@@ -234,11 +248,12 @@ def _projected(operator: Operator, outputs: list[Output], names: Names) -> Built
 
 
 @dataclass(frozen=True, slots=True)
-class _Grouping:
+class Grouping:
     """Splits expressions over groups into keys, aggregate calls, and what is computed from both."""
 
     where: Binding
     names: Names
+    sets: GroupingSets | None = None
     keys: dict[exp.Expr, str] = field(default_factory=dict)
     calls: dict[exp.Expr, str] = field(default_factory=dict)
 
@@ -249,7 +264,7 @@ class _Grouping:
         assert isinstance(pending, Pending)
         wishes = {output.expression.unnest(): output.name for output in outputs}
         for key in keys:
-            plain = isinstance(key, exp.Column)
+            plain = isinstance(key, exp.Column) and self.sets is None
             self.keys[key] = key.name if plain else self.names.fresh(wishes.get(key, "key"))
         for output in outputs:
             bare = output.expression.unnest()
@@ -258,14 +273,17 @@ class _Grouping:
         above = [Output(output.name, self._above(output.expression)) for output in outputs]
         condition = None if having is None else self._above(having)
         self._lift_operands(pending)
-        operator = self._constants(pending.beside(operator, self._below(pending)), keys)
-        if not self.keys and not self.calls:
+        operator = pending.beside(operator, self._below(pending))
+        if not self.keys and not self.calls and not self.sets:
             self.calls[exp.Count(this=exp.Star(), big_int=True)] = self.names.fresh("count")
-        aggregate = Aggregate(
-            operator,
-            tuple(Item(name, key if used(key) else column(name)) for key, name in self.keys.items()),
-            tuple(Item(name, call) for call, name in self.calls.items()),
-        )
+        calls = tuple(Item(name, call) for call, name in self.calls.items())
+        if self.sets is not None:
+            operator = self.sets.over(operator, self.keys)
+            items = tuple(Item(name, column(name)) for name in (*self.keys.values(), self.sets.number))
+        else:
+            operator = self._constants(operator, keys)
+            items = tuple(Item(name, key if used(key) else column(name)) for key, name in self.keys.items())
+        aggregate = Aggregate(operator, items, calls)
         self._check(pending, operator, aggregate)
         grouped: Operator = aggregate
         if condition is not None:
@@ -306,6 +324,11 @@ class _Grouping:
     def _lift(self, node: exp.Expr) -> None:
         if node in self.keys:
             node.replace(column(self.keys[node]))
+        elif isinstance(node, exp.Anonymous) and function_name(node) in GROUPING:
+            found = None if self.sets is None else self.sets.value(node)
+            if found is None:
+                raise wrong(self.where.text, node, f"{node.name} of what is no key of GROUPING SETS, CUBE or ROLLUP")
+            node.replace(found)
         elif is_aggregate(node):
             if any(
                 has_aggregate(part) for part in bare_call(node).iter_expressions()

@@ -13,7 +13,6 @@ from sqlglot import exp
 
 from spark_trickle.sql.attach import Attached, Kind, Use, attached
 from spark_trickle.sql.free import free
-from spark_trickle.sql.limits import uncut
 from spark_trickle.sql.operators import (
     Aggregate,
     Distinct,
@@ -47,6 +46,14 @@ class Pending:
     written: dict[tuple[exp.Expr, ...], str] = field(default_factory=dict)
     """Those that wait, by their text: one that is written twice is computed once."""
 
+    @property
+    def completions(self) -> list[str]:
+        return self.builder.completions
+
+    @property
+    def kinds(self) -> Mapping[str, str]:
+        return self.builder.kinds
+
     def scalar(self, node: exp.Expr, outer: Scope) -> exp.Column:
         """A query that stands for a value."""
         return self._known((node,)) or self._wait((node,), self._scalar(node, outer))
@@ -56,9 +63,11 @@ class Pending:
         key = (exp.Exists(this=node),)
         return self._known(key) or self._wait(key, self._exists(node, outer))
 
-    def contained(self, operands: tuple[exp.Expr, ...], node: exp.Expr, outer: Scope) -> exp.Column:
-        """Operands IN (query); the operands are bound."""
-        key = (*operands, node)
+    def contained(
+        self, operands: tuple[exp.Expr, ...], node: exp.Expr, outer: Scope, negated: bool = False
+    ) -> exp.Column:
+        """Operands IN (query), or NOT IN; the operands are bound."""
+        key = (*operands, node, exp.Boolean(this=negated))
         known = self._known(key)
         if known is not None:
             return known
@@ -73,8 +82,8 @@ class Pending:
             operator, values = built.operator, tuple(column(found) for _, found in built.outputs)
         while isinstance(operator, Distinct):
             operator = operator.input
-        name = self.builder.names.fresh("is_in")
-        return self._wait(key, Attached(Kind.IN, name, operator, operands, values))
+        name = self.builder.names.fresh("is_not_in" if negated else "is_in")
+        return self._wait(key, Attached(Kind.NOT_IN if negated else Kind.IN, name, operator, operands, values))
 
     def beside(self, operator: Operator, names: Iterable[str] | None = None) -> Operator:
         """The operator with a column for each subquery (those of the names, and those that they need)."""
@@ -93,8 +102,7 @@ class Pending:
             mine = [part for part in parts if found.name in used(part)]
             whole = _whole(mine[0], found) if len(mine) == 1 else None
             if whole is None or found.name in shown or found.name in read_by_others:
-                positive = found.name not in shown and all(_only_positive(part, found.name) for part in mine)
-                operator = self._attached(operator, found, Use.POSITIVE if positive else Use.VALUE)
+                operator = self._attached(operator, found, Use.VALUE)
             else:
                 parts.remove(mine[0])
                 deciding.append((found, whole))
@@ -128,8 +136,7 @@ class Pending:
         return column(found.name)
 
     def _exists(self, node: exp.Expr, outer: Scope) -> Attached:
-        query = uncut(node, self.builder.text)
-        operator: Operator = self.builder.query(query, self.ctes, outer).operator
+        operator: Operator = self.builder.query(_without_limit(node), self.ctes, outer).operator
         while isinstance(operator, (Project, Distinct)) or (
             isinstance(operator, Limit) and not operator.offset and operator.count != 0
         ):
@@ -181,9 +188,29 @@ def peeled(built: Built) -> tuple[Operator, tuple[exp.Expr, ...]]:
     return operator, values
 
 
+def _without_limit(node: exp.Expr) -> exp.Expr:
+    """The query of EXISTS: one row is as good as any, so no order and no number of rows matters, but for none."""
+    bare = node
+    while isinstance(bare, exp.Subquery):
+        bare = bare.this
+    limit = bare.args.get("limit")
+    count = limit.expression if isinstance(limit, exp.Limit) else None
+    if (
+        bare.args.get("offset") is not None
+        or not isinstance(count, exp.Literal)
+        or not count.is_int
+        or count.this == "0"
+    ):
+        return node
+    copy = bare.copy()
+    copy.set("limit", None)
+    copy.set("order", None)
+    return copy
+
+
 def _whole(condition: exp.Expr, found: Attached) -> Use | None:
     """Is the condition just this subquery, or that it is not so?"""
-    if found.kind not in (Kind.EXISTS, Kind.IN):
+    if found.kind not in (Kind.EXISTS, Kind.IN, Kind.NOT_IN):
         return None
     bare = condition.unnest()
     negated = False
@@ -193,11 +220,3 @@ def _whole(condition: exp.Expr, found: Attached) -> Use | None:
     if not isinstance(bare, exp.Column) or bare.name != found.name:
         return None
     return Use.MUST_NOT if negated else Use.MUST
-
-
-def _only_positive(condition: exp.Expr, name: str) -> bool:
-    """Does it make no difference to the condition whether the column is NULL or false?"""
-    bare = condition.unnest()
-    if isinstance(bare, (exp.And, exp.Or)):
-        return _only_positive(bare.left, name) and _only_positive(bare.right, name)
-    return isinstance(bare, exp.Column) or name not in used(bare)

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from sqlglot import exp
 
-from spark_trickle.sql.functions import ALGEBRAIC, ORDER_SENSITIVE, RECOMPUTABLE, function_name
+from spark_trickle.sql.functions import ALGEBRAIC, APPROXIMATE, COMPLETED, RECOMPUTABLE, function_name
 from spark_trickle.sql.operators import column
 from spark_trickle.sql.parse import unsupported
 
@@ -64,7 +64,7 @@ def ties(function: exp.Expr, ordered: bool, spec: exp.WindowSpec | None, text: s
     if name in _POSITIONS:
         return Ties.ROWS
     whole, rows = _is_whole(ordered, spec), spec is not None and str(spec.args.get("kind")).upper() == "ROWS"
-    if name in _PICKS | _LISTS | _TIED | _BY_ARRIVAL or (name in ORDER_SENSITIVE and name not in _REFUSED):
+    if name in _PICKS | _LISTS | _TIED | _BY_ARRIVAL or (name in COMPLETED | APPROXIMATE and name not in _REFUSED):
         if whole or rows:
             return Ties.WHOLE if whole else Ties.ROWS
         respectful = not isinstance(function, exp.IgnoreNulls)

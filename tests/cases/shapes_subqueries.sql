@@ -60,11 +60,9 @@ SELECT o.id FROM orders o WHERE cust IN (SELECT c.tier + o.qty FROM cust c);
 SELECT o.id FROM orders o WHERE id IN (SELECT oid FROM items GROUP BY oid HAVING SUM(n) > 1);
 SELECT o.id FROM orders o WHERE cust IN (SELECT tier FROM cust) OR qty > 1;
 SELECT o.id FROM orders o WHERE NOT (cust IN (SELECT tier FROM cust) AND qty > 1);
-SELECT o.id, cust IN (SELECT tier FROM cust) AS e FROM orders o;
-SELECT o.id, cust NOT IN (SELECT tier FROM cust) AS e FROM orders o;
-SELECT o.id, cust IN (SELECT tier FROM cust c WHERE c.id = o.id) AS e FROM orders o;
-SELECT o.id, COALESCE((cust, qty) IN (SELECT id, tier FROM cust), FALSE) AS e FROM orders o;
-SELECT o.id, 1 IN (SELECT tier FROM cust) AS e FROM orders o;
+SELECT o.id FROM orders o WHERE NOT (cust IN (SELECT tier FROM cust) AND NOT (qty > 1 OR id NOT IN (SELECT oid FROM
+    items)));
+SELECT o.id, COALESCE((cust, id) IN (SELECT id, id FROM cust), FALSE) AS e FROM orders o;
 SELECT o.id FROM orders o WHERE cust IN (SELECT id FROM cust UNION SELECT oid FROM items);
 SELECT o.id FROM orders o WHERE cust IN (SELECT c.id FROM cust c WHERE EXISTS (SELECT 1 FROM items i WHERE i.oid = c.id));
 SELECT o.id FROM orders o WHERE EXISTS (SELECT 1 FROM cust c WHERE c.id = o.cust AND NOT EXISTS (SELECT 1 FROM items i
@@ -124,3 +122,4 @@ WITH t AS (SELECT cust, SUM(qty) AS s FROM orders GROUP BY cust) SELECT cust FRO
 SELECT o.id, (WITH t AS (SELECT i.n FROM items i WHERE i.oid = o.id) SELECT SUM(a.n) FROM t a, t b) AS m FROM orders o;
 SELECT o.id FROM orders o WHERE o.cust IN (WITH t AS (SELECT id, tier FROM cust WHERE tier > 0) SELECT a.id FROM t a JOIN
     t b ON a.tier = b.tier);
+SELECT o.id FROM orders o WHERE EXISTS (SELECT 1 FROM items i WHERE i.oid = o.id LIMIT 1);

@@ -15,11 +15,34 @@ SAME = {
         "SELECT o.id FROM orders o WHERE NOT EXISTS (SELECT 1 FROM cust c WHERE COALESCE(o.cust = c.id, TRUE) AND "
         "COALESCE(o.qty = c.tier, TRUE))",
     ),
-    "IN of pairs as a value": (
+    "IN of pairs as a value, false where it is unknown": (
         "SELECT o.id, (cust, qty) IN (SELECT id, tier FROM cust) AS e FROM orders o",
-        "SELECT o.id, CASE WHEN EXISTS (SELECT 1 FROM cust c WHERE o.cust = c.id AND o.qty = c.tier) THEN TRUE WHEN "
-        "EXISTS (SELECT 1 FROM cust c WHERE (o.cust = c.id AND o.qty = c.tier) IS NULL) THEN NULL ELSE FALSE END AS e "
-        "FROM orders o",
+        "SELECT o.id, EXISTS (SELECT 1 FROM cust c WHERE o.cust = c.id AND o.qty = c.tier) AS e FROM orders o",
+    ),
+    "NOT IN of pairs as a value": (
+        "SELECT o.id, (cust, qty) NOT IN (SELECT id, tier FROM cust) AS e FROM orders o",
+        "SELECT o.id, NOT EXISTS (SELECT 1 FROM cust c WHERE COALESCE(o.cust = c.id, TRUE) AND COALESCE(o.qty = "
+        "c.tier, TRUE)) AS e FROM orders o",
+    ),
+    "IN as a value": (
+        "SELECT o.id, cust IN (SELECT tier FROM cust) AS e, 1 IN (SELECT tier FROM cust) AS f FROM orders o",
+        "SELECT o.id, COALESCE(cust IN (SELECT tier FROM cust), FALSE) AS e, COALESCE(1 IN (SELECT tier FROM cust), "
+        "FALSE) AS f FROM orders o",
+    ),
+    "NOT IN as a value": (
+        "SELECT o.id, cust NOT IN (SELECT tier FROM cust) AS e, NOT (1 IN (SELECT tier FROM cust)) AS f FROM orders o",
+        "SELECT o.id, COALESCE(cust NOT IN (SELECT tier FROM cust), FALSE) AS e, COALESCE(1 NOT IN (SELECT tier FROM "
+        "cust), FALSE) AS f FROM orders o",
+    ),
+    "correlated IN and NOT IN as values": (
+        "SELECT o.id, cust IN (SELECT tier FROM cust c WHERE c.id = o.id) AS e, cust NOT IN (SELECT tier FROM cust c "
+        "WHERE c.id = o.id) AS f FROM orders o",
+        "SELECT o.id, COALESCE(cust IN (SELECT tier FROM cust c WHERE c.id = o.id), FALSE) AS e, COALESCE(cust NOT IN "
+        "(SELECT tier FROM cust c WHERE c.id = o.id), FALSE) AS f FROM orders o",
+    ),
+    "IN inside CASE": (
+        "SELECT o.id, CASE WHEN NOT (cust IN (SELECT tier FROM cust) OR qty = 1) THEN 1 ELSE 2 END AS e FROM orders o",
+        "SELECT o.id, CASE WHEN NOT (cust IN (SELECT tier FROM cust) OR qty = 1) THEN 1 ELSE 2 END AS e FROM orders o",
     ),
     "an outer column in ON of an outer join": (
         "SELECT o.id, (SELECT COUNT(c.id) FROM items i LEFT JOIN cust c ON c.id = i.oid AND c.tier = o.qty WHERE i.oid "

@@ -21,7 +21,7 @@ from sqlglot import exp
 
 from spark_trickle.delta import transitions
 from spark_trickle.delta.differentiate import delta
-from spark_trickle.delta.merge import keyed_merge_statement, keyed_removal_statement, recomputed
+from spark_trickle.delta.merge import keyed_merge_statement, keyed_removal_statement, keyed_rewritten, recomputed
 from spark_trickle.delta.nodes import plan
 from spark_trickle.delta.partitions import partition_change
 from spark_trickle.delta.plan import WEIGHT, Bag, Column, Delta, MaintenancePlan, Node, Partitions, bounded_by
@@ -216,6 +216,8 @@ class Kept:
             names = ", ".join(f'"{name}"' for name in node.columns)
             repeated = lake.run(f"SELECT {names} FROM step.delta GROUP BY ALL HAVING COUNT(*) > 1 OR SUM({WEIGHT}) = 0")
             assert not repeated or node.upkeep.floating, f"not consolidated: {repeated}"
+            if node.key:
+                self._make("rewritten", node, keyed_rewritten)
             if node.key and self._two_steps():
                 self._run("keyed removal", node, keyed_removal_statement)
                 lake.run(f'INSERT INTO after."{node.label}" SELECT {names} FROM step.delta WHERE {WEIGHT} > 0')
@@ -223,6 +225,10 @@ class Kept:
                 self._run("merge", node, keyed_merge_statement)
             else:
                 self._apply_rows(node)
+            if node.key:
+                assert multiset(lake.run("FROM step.rewritten")) == self.rows(node.label), (
+                    f"{node.label} of {self.text}"
+                )
             return
         self._make("transitions", node, transitions.transitions)
         again = lake.run(f"SELECT COUNT(*) FROM step.transitions WHERE {transitions.FLAG}")[0][0]
@@ -361,6 +367,10 @@ def in_duckdb(query: exp.Expr) -> exp.Expr:
 def _sequence(node: exp.Expr) -> exp.Expr:
     if isinstance(node, exp.Anonymous) and node.name.lower() == "sequence":
         return exp.Anonymous(this="GENERATE_SERIES", expressions=node.expressions)
+    if isinstance(node, exp.Anonymous) and node.name.lower() == "array":
+        return exp.Array(expressions=node.expressions)
+    if isinstance(node, exp.Anonymous) and node.name.lower() == "raise_error":
+        return exp.Anonymous(this="ERROR", expressions=node.expressions)
     return node
 
 

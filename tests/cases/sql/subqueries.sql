@@ -85,14 +85,12 @@ Project [id]
     Scan orders [id, cust]
     Scan cust [id AS id_2, tier]
 
--- title: IN as a value knows NULL
+-- title: IN as a value is a mark
 SELECT id, cust IN (SELECT tier FROM cust c WHERE c.id = o.id) AS e FROM orders o
 ---- tree
-Project [id, CASE WHEN fits THEN TRUE WHEN unknown THEN NULL ELSE FALSE END AS e]
-  Match mark id_2 = id AND (cust = tier) IS NULL AS unknown
-    Match mark id_2 = id AND cust = tier AS fits
-      Scan orders [id, cust]
-      Scan cust [id AS id_2, tier]
+Project [id, is_in AS e]
+  Match mark id_2 = id AND cust = tier AS is_in
+    Scan orders [id, cust]
     Scan cust [id AS id_2, tier]
 
 -- title: a correlated aggregate is a join with groups

@@ -1,24 +1,3 @@
-
--- title: rollup
-SELECT region, COUNT(*) AS n FROM orders GROUP BY ROLLUP (region)
----- UnsupportedSqlError
-ROLLUP cannot be kept incrementally: there is no rule for it yet (line 1, column 51). Write one GROUP BY per set, with UNION ALL
-
--- title: lateral view
-SELECT id, x FROM orders LATERAL VIEW explode(array(1, 2)) t AS x
----- UnsupportedSqlError
-LATERAL VIEW cannot be kept incrementally: there is no rule for generators yet (line 1, column 26). Use refresh_mode FULL
-
--- title: explode
-SELECT id, explode(array(1, 2)) AS x FROM orders
----- UnsupportedSqlError
-explode cannot be kept incrementally: there is no rule for generators yet (line 1, column 12). Use refresh_mode FULL
-
--- title: table function
-SELECT id FROM range(10)
----- UnsupportedSqlError
-a table function cannot be kept incrementally: there is no rule for generators yet (line 1, column 16). Use refresh_mode FULL
-
 -- title: sample
 SELECT id FROM orders TABLESAMPLE (10 PERCENT)
 ---- UnsupportedSqlError
@@ -28,16 +7,6 @@ TABLESAMPLE cannot be kept incrementally: which rows it takes is random (line 1,
 SELECT id FROM orders VERSION AS OF 3
 ---- UnsupportedSqlError
 time travel cannot be kept incrementally: a stream table follows its sources (line 1, column 37). Leave the version out
-
--- title: order-sensitive aggregate
-SELECT region, first(qty) AS q FROM orders GROUP BY region
----- UnsupportedSqlError
-first cannot be kept incrementally: its result depends on the order of rows (line 1, column 16). Use min, max, or max_by with a column that orders the rows
-
--- title: pivot
-SELECT * FROM (SELECT region, qty FROM orders) PIVOT (SUM(qty) FOR region IN ('a', 'b'))
----- UnsupportedSqlError
-PIVOT cannot be kept incrementally: there is no rule for it yet (line 1, column 48). Write one SUM(CASE WHEN ... END) per column
 
 -- title: wrong column
 SELECT o.nope FROM orders o

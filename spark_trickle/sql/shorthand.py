@@ -1,0 +1,77 @@
+"""Spark's short ways of writing, in words that mean the same everywhere: `1.5BD`, `v:a.b`, `struct(*)`."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+from sqlglot import exp
+
+from spark_trickle.sql.operators import column
+from spark_trickle.sql.scope import Scope
+
+BOUND = "bound"
+"""Mark on a column that is one of the tree already."""
+
+_EXACT = re.compile(r"(\d+\.?\d*|\.\d+)(e[+-]?\d+)?bd", re.IGNORECASE)
+
+
+def exact_decimal(node: exp.Expr) -> exp.Expr | None:
+    """`1.5BD` as a decimal of exactly its digits; the tokenizer takes it for a name.
+
+    >>> from spark_trickle.sql.parse import parse_query
+    >>> [exact_decimal(found).sql() for found in parse_query("SELECT 12.50BD, 1e2BD").selects]
+    ["CAST('12.50' AS DECIMAL(4, 2))", "CAST('100' AS DECIMAL(3, 0))"]
+    """
+    if not isinstance(node, exp.Column) or len(node.parts) != 1 or node.this.args.get("quoted"):
+        return None
+    if not _EXACT.fullmatch(node.name):
+        return None
+    value = Decimal(node.name[:-2])
+    _, digits, exponent = value.as_tuple()
+    assert isinstance(exponent, int)
+    scale = max(0, -exponent)
+    precision = max(len(digits) + max(0, exponent), scale, 1)
+    return exp.cast(exp.Literal.string(f"{value:f}"), exp.DataType.build(f"DECIMAL({precision}, {scale})"))
+
+
+def variant_path(node: exp.Expr) -> exp.Expr | None:
+    """`v:a.b[0]` as the function that it stands for.
+
+    >>> from spark_trickle.sql.parse import parse_query
+    >>> print(variant_path(parse_query("SELECT v:a[0]['x y']").selects[0]).sql(dialect="spark"))
+    VARIANT_GET(v, '$.a[0]["x y"]', 'variant')
+    """
+    if not isinstance(node, exp.JSONExtract) or not node.args.get("variant_extract"):
+        return None
+    path = "$"
+    for part in node.expression.expressions[1:]:
+        if isinstance(part, exp.JSONPathSubscript):
+            path += f"[{part.this}]"
+        elif str(part.this).isidentifier():
+            path += f".{part.this}"
+        else:
+            path += f'["{part.this}"]'
+    arguments = [node.this.copy(), exp.Literal.string(path), exp.Literal.string("variant")]
+    return exp.Anonymous(this="variant_get", expressions=arguments)
+
+
+def without_stars(node: exp.Expr, scope: Scope) -> None:
+    """`struct(*)` and `count(DISTINCT t.*)` with the columns that the star stands for."""
+    if not isinstance(node, (exp.Anonymous, exp.Distinct)):
+        return
+    written: list[exp.Expr] = []
+    for part in node.expressions:
+        star = part.this if isinstance(part, exp.Column) else part
+        if not isinstance(star, exp.Star):
+            written.append(part)
+            continue
+        qualifier = tuple(name.name for name in part.parts[:-1]) if isinstance(part, exp.Column) else ()
+        left_out = {found.name.lower() for found in star.args.get("except_") or ()}
+        chosen = [v for v in scope.star(qualifier) if v.name.lower() not in left_out]
+        named = isinstance(node, exp.Anonymous) and node.name.lower() == "struct"
+        for v in chosen:
+            bound = column(v.column)
+            bound.meta[BOUND] = True
+            written.append(exp.alias_(bound, v.name, quoted=True) if named else bound)
+    node.set("expressions", written)

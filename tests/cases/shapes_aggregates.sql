@@ -1,0 +1,22 @@
+-- Groupings and generators that are kept through random histories, one per statement. Over nothing DuckDB's ROLLUP has a row, Spark's none: HAVING.
+SELECT region, cust, SUM(qty) AS s, COUNT(*) AS n, GROUPING(cust) AS g FROM orders GROUP BY ROLLUP (region, cust) HAVING COUNT(*) > 0;
+SELECT region, cust, MIN(qty) AS lo, SUM(cust) AS c, GROUPING_ID(region, cust) AS g FROM orders GROUP BY CUBE (region, cust) HAVING COUNT(*) > 0;
+SELECT region, cust, COUNT(DISTINCT qty) AS n FROM orders GROUP BY GROUPING SETS ((region), (cust), (cust), ()) HAVING COUNT(*) > 0;
+SELECT region, qty + 1 AS q, AVG(amount) AS a FROM orders GROUP BY region, ROLLUP (qty + 1);
+SELECT g, COUNT(*) AS n FROM (SELECT tier, name, GROUPING_ID(tier, name) AS g FROM cust GROUP BY CUBE (tier, name) HAVING COUNT(*) > 0) GROUP BY g;
+SELECT region, COUNT(DISTINCT cust) AS c FROM orders GROUP BY region;
+SELECT COUNT(DISTINCT cust) AS c, SUM(DISTINCT cust) AS d, COUNT(*) AS n, SUM(qty) AS s, MIN(amount) AS lo, MAX(amount) AS hi FROM orders;
+SELECT region, COUNT(DISTINCT cust) AS c, SUM(DISTINCT cust) AS d, COUNT(*) AS n, SUM(amount) AS s, MAX(qty) AS hi FROM orders GROUP BY region;
+SELECT region, COUNT(DISTINCT cust, qty) AS c, COUNT(qty) AS q FROM orders GROUP BY region;
+SELECT region, COUNT(DISTINCT CASE WHEN qty > 1 THEN cust END) AS c FROM orders GROUP BY region;
+SELECT region, COUNT(DISTINCT cust) AS c, COUNT(DISTINCT qty) AS q FROM orders GROUP BY region;
+SELECT region, COUNT(DISTINCT cust) AS c, AVG(qty) AS a, SUM(price) AS p FROM orders GROUP BY region;
+SELECT region, SUM(DISTINCT amount) AS d, SUM(amount) AS s FROM orders GROUP BY region;
+SELECT region, VAR_SAMP(qty) AS v, CORR(qty, cust) AS c, REGR_SLOPE(qty, cust) AS s, BIT_XOR(qty) AS x FROM orders GROUP BY region;
+SELECT region, MEDIAN(qty) AS m, SUM(qty) FILTER (WHERE cust > 1) AS f, COUNT(*) FILTER (WHERE qty > 1) AS g FROM orders GROUP BY region;
+SELECT id, x FROM orders LATERAL VIEW explode(array(qty, cust, 7)) t AS x;
+SELECT id, p, x FROM orders LATERAL VIEW OUTER posexplode(array(qty, cust)) t AS p, x WHERE x > 1 OR x IS NULL;
+SELECT x, COUNT(*) AS n, SUM(id) AS s FROM orders LATERAL VIEW explode(array(qty, cust)) t AS x GROUP BY x;
+SELECT id, x, y FROM orders LATERAL VIEW explode(array(qty, cust)) t AS x LATERAL VIEW explode(array(x, id)) u AS y;
+SELECT o.id, x, c.name FROM orders o JOIN cust c ON o.cust = c.id LATERAL VIEW explode(sequence(0, tier)) t AS x;
+SELECT DISTINCT x FROM items LATERAL VIEW explode(array(n, n + 1)) t AS x;
