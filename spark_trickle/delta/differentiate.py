@@ -7,7 +7,7 @@ from spark_trickle.delta.partitions import touched_tree
 from spark_trickle.delta.plan import Bag, Delta, Node, Partitions
 from spark_trickle.delta.rules import aggregate, change_of
 from spark_trickle.delta.shared import delta_of
-from spark_trickle.sql.operators import Operator, inputs
+from spark_trickle.sql.operators import Operator, Recursion, inputs, scans
 
 
 def delta(node: Node, changed: frozenset[str]) -> Delta | None:
@@ -26,7 +26,9 @@ def _tree(node: Node, changed: frozenset[str]) -> Operator | None:
         change = change_of(upkeep.operator, changed)
         return None if change is None else consolidated(change, upkeep.floating)
     if isinstance(upkeep, Partitions):
-        changes = [found for source in inputs(upkeep.core) if (found := change_of(source, changed)) is not None]
+        # A recursion's step reads the recursion itself: whatever table it reads, all of it is computed again.
+        sources = scans(upkeep.core) if isinstance(upkeep.core, Recursion) else inputs(upkeep.core)
+        changes = [found for source in sources if (found := change_of(source, changed)) is not None]
         return touched_tree(upkeep, changes) if changes else None
     change = change_of(upkeep.operator.input, changed)
     return None if change is None else aggregate.partials(upkeep, change)

@@ -98,7 +98,8 @@ class _Levels:
             over = call.copy()
             over.set("this", once[0].copy())
             if len(once) > 1:
-                over.set("expressions", [part.copy() for part in once[1:]])
+                known = exp.and_(*(exp.Is(this=part.copy(), expression=exp.Null()).not_() for part in once))
+                over.set("this", exp.case().when(known, exp.Literal.number(1)))
             self._plain(item.name, over)
             return
         partial = Item(f"_trickle_part_{item.name}", call)

@@ -189,12 +189,6 @@ def _not_found(node: exp.Expr, names: list[str], where: Binding) -> SqlError:
 
 
 _REJECTED: tuple[tuple[type[exp.Expr], str, str, str], ...] = (
-    (
-        exp.Window,
-        "a window function",
-        "there is no rule for it yet",
-        "Use an aggregate and a join, or refresh_mode FULL",
-    ),
     (exp.All, "ALL (subquery)", "there is no rule for it yet", "Compare with a scalar subquery: (SELECT max(...) ...)"),
     (exp.Star, "* in an expression", "it stands for several columns", "Name the columns"),
     (exp.Placeholder, "a parameter", "a stored query has none", "Write the value"),
@@ -216,4 +210,11 @@ def without_aggregates(bound: exp.Expr, clause: str, where: Binding) -> exp.Expr
     """Refuse aggregates where there are no groups yet."""
     if has_aggregate(bound):
         raise wrong(where.text, bound, f"an aggregate in {clause}", hint="Conditions on aggregates belong in HAVING")
+    return without_windows(bound, clause, where)
+
+
+def without_windows(bound: exp.Expr, clause: str, where: Binding) -> exp.Expr:
+    """Refuse window functions where rows are still being chosen."""
+    if bound.find(exp.Window) is not None:
+        raise wrong(where.text, bound, f"a window function in {clause}", hint="Compute it in a subquery")
     return bound

@@ -13,22 +13,28 @@ from spark_trickle.errors import SqlError, UserError
 from spark_trickle.sql import generators, joins, pivot, select
 from spark_trickle.sql.bind import Binding, bind
 from spark_trickle.sql.free import free
+from spark_trickle.sql.limits import limited
 from spark_trickle.sql.operators import (
     Aggregate,
     Distinct,
     Item,
+    Limit,
     OneRow,
     Operator,
     Project,
+    Recursion,
     Scan,
     ScanColumn,
+    Window,
     column,
     inputs,
 )
 from spark_trickle.sql.parse import parse_query, unsupported, wrong
+from spark_trickle.sql.recursion import again, recursion, refers_to_itself
 from spark_trickle.sql.relations import Built, Relation, union_all
 from spark_trickle.sql.rewrite import simplified
 from spark_trickle.sql.scope import Names, Scope, check_name
+from spark_trickle.sql.set_operations import set_operation
 from spark_trickle.sql.sources import SourceCatalog, SourceView
 from spark_trickle.sql.subqueries import Pending
 
@@ -69,9 +75,13 @@ def build(
 def notices(query: str) -> tuple[str, ...]:
     """What a user should know about a query that is kept."""
     tree = parse_query(query)
-    if tree.args.get("order") is not None and tree.args.get("limit") is None:
-        return ("ORDER BY is not kept: a table has no order. Put it in the queries that read the stream table",)
-    return ()
+    if tree.args.get("limit") is not None or tree.args.get("offset") is not None:
+        return ()
+    clauses = [clause for clause in ("order", "sort", "distribute", "cluster") if tree.args.get(clause) is not None]
+    return tuple(
+        f"{clause.upper()} BY is not kept: a table has no order. Put it in the queries that read the stream table"
+        for clause in clauses
+    )
 
 
 def _check_outputs(names: tuple[str, ...]) -> None:
@@ -92,6 +102,11 @@ class Cte:
     visible: Mapping[str, Cte]
     outer: Scope | None = None
     """What is around the query that defines it."""
+    name: str = ""
+    """Its name, if it reads itself."""
+    again: str = ""
+    """Inside the step of a recursion: the name of that in the tree, and its columns, as (written, in the tree)."""
+    found: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,66 +127,31 @@ class Builder:
 
     def query(self, node: exp.Expr, ctes: Mapping[str, Cte], outer: Scope | None = None) -> Built:
         """Any query: SELECT, set operation, parenthesised, with or without WITH."""
-        ctes = self._with(node, ctes, outer)
-        for clause, keyword in (("limit", "LIMIT"), ("offset", "OFFSET"), ("fetch", "FETCH")):
-            if node.args.get(clause) is not None:
-                raise unsupported(
-                    self.text,
-                    node.args[clause],
-                    keyword,
-                    "which rows it leaves depends on all the others",
-                    "Leave it out and put it in the query that reads the stream table",
-                    keyword,
-                )
-        if isinstance(node, exp.Subquery):
-            return self.query(node.this, ctes, outer)
-        if isinstance(node, exp.Union):
-            return self._union(node, ctes, outer)
-        if isinstance(node, exp.SetOperation):
-            name = type(node).__name__.upper()
-            raise unsupported(
-                self.text, None, name, "there is no rule for it yet", "Write it with joins and SELECT DISTINCT", name
-            )
+        ctes = self.with_entries(node, ctes, outer)
         if isinstance(node, exp.Select):
             return select.select(self, node, ctes, outer or Scope())
-        if isinstance(node, exp.Values):
-            return self._values(node, outer)
-        raise unsupported(self.text, node, type(node).__name__.upper(), "there is no rule for it")
+        if isinstance(node, exp.Subquery):
+            built = self.query(node.this, ctes, outer)
+        elif isinstance(node, exp.SetOperation):
+            built = set_operation(self, node, ctes, outer)
+        elif isinstance(node, exp.Values):
+            built = self._values(node, outer)
+        else:
+            raise unsupported(self.text, node, type(node).__name__.upper(), "there is no rule for it")
+        return limited(self, node, built, Binding(self.text, Scope(), Pending(self, ctes), outer=outer or Scope()))
 
-    def _with(self, node: exp.Expr, ctes: Mapping[str, Cte], outer: Scope | None) -> Mapping[str, Cte]:
+    def with_entries(self, node: exp.Expr, ctes: Mapping[str, Cte], outer: Scope | None) -> Mapping[str, Cte]:
+        """What is visible inside a query: also the entries of its own WITH."""
         clause = node.args.get("with_")
         if clause is None:
             return ctes
         known = dict(ctes)
         for entry in clause.expressions:
             name = entry.alias.lower()
-            recursive = clause.args.get("recursive") and any(
-                not table.db and table.name.lower() == name for table in entry.this.find_all(exp.Table)
-            )
-            if recursive:
-                raise unsupported(
-                    self.text,
-                    entry,
-                    "WITH RECURSIVE",
-                    "there is no rule for it yet",
-                    "Use refresh_mode FULL",
-                    "RECURSIVE",
-                )
             columns = tuple(found.name for found in entry.args["alias"].args.get("columns") or ())
-            known[name] = Cte(entry.this, columns, dict(known), outer)
+            itself = clause.args.get("recursive") and refers_to_itself(entry)
+            known[name] = Cte(entry.this, columns, dict(known), outer, entry.alias if itself else "")
         return known
-
-    def _union(self, node: exp.Union, ctes: Mapping[str, Cte], outer: Scope | None) -> Built:
-        left, right = self.query(node.this, ctes, outer), self.query(node.expression, ctes, outer)
-        if len(left.outputs) != len(right.outputs):
-            raise wrong(self.text, node.expression, f"UNION of {len(left.outputs)} and {len(right.outputs)} columns")
-        if node.args.get("by_name"):
-            by_name = {name.lower(): found for name, found in right.outputs}
-            if set(by_name) != {name.lower() for name in left.names}:
-                raise wrong(self.text, node.expression, "UNION BY NAME of different column names")
-            right = Built(right.operator, tuple((name, by_name[name.lower()]) for name in left.names))
-        built = union_all((left, right), self.names)
-        return Built(Distinct(built.operator), built.outputs) if node.args.get("distinct") else built
 
     def _values(self, node: exp.Values, outer: Scope | None) -> Built:
         rows = [row.expressions if isinstance(row, exp.Tuple) else [row] for row in node.expressions]
@@ -192,7 +172,7 @@ class Builder:
             case exp.Subquery() if isinstance(node.this, (exp.Table, exp.Subquery)) and not node.alias:
                 found = self.relation(node.this, ctes, outer)
             case exp.Subquery():
-                found = self.renamed(self.query(node.this, self._with(node, ctes, outer), outer), node)
+                found = self.renamed(self.query(node.this, self.with_entries(node, ctes, outer), outer), node)
             case exp.Lateral() if isinstance(node.this, exp.Subquery):
                 found = self.renamed(self.query(node.this, ctes, outer), node)
             case exp.Values():
@@ -248,7 +228,7 @@ class Builder:
             raise SqlError(f"'{'.'.join(parts)}' is defined by itself, or by more than {_MAX_DEPTH} views")
         cte = ctes.get(parts[0].lower()) if len(parts) == 1 else None
         if cte is not None:
-            built = self._shared_cte(cte)
+            built = again(self, cte) if cte.again else self._shared_cte(cte)
             return built.under(qualifier, columns or cte.columns)
         source = self.catalog.resolve(parts if len(parts) > 1 else (*self.namespace, *parts))
         if isinstance(source, SourceView):
@@ -272,7 +252,7 @@ class Builder:
     def _shared_cte(self, cte: Cte) -> Built:
         _, before = self.shared.get(id(cte.query), (None, None))
         if before is None or not _groups(before.operator) or free(before.operator):
-            built = self.query(cte.query, cte.visible, cte.outer)
+            built = recursion(self, cte) if cte.name else self.query(cte.query, cte.visible, cte.outer)
             self.shared[id(cte.query)] = (cte.query, built)
             return built
         fresh = {found: self.names.fresh(found) for _, found in before.outputs}
@@ -288,4 +268,5 @@ class Builder:
 
 
 def _groups(operator: Operator) -> bool:
-    return isinstance(operator, (Aggregate, Distinct)) or any(_groups(source) for source in inputs(operator))
+    kept = (Aggregate, Distinct, Window, Limit, Recursion)
+    return isinstance(operator, kept) or any(_groups(source) for source in inputs(operator))

@@ -60,6 +60,8 @@ def is_generator(node: exp.Expr) -> bool:
 
 def is_aggregate(node: exp.Expr) -> bool:
     """Is this node an aggregate call, with all that belongs to it (FILTER, a sort that makes it deterministic)?"""
+    if is_windowed(node):
+        return False
     if isinstance(node, _WRAPPERS):
         return is_aggregate(node.this)
     if isinstance(node, exp.Any):
@@ -72,6 +74,14 @@ def is_aggregate(node: exp.Expr) -> bool:
     if is_aggregate_of_collected(node):
         return bool(node.expressions) and function_name(bare_call(node.expressions[0])) in _COLLECTS
     return name in ALGEBRAIC or name in RECOMPUTABLE or name in COMPLETED or name in APPROXIMATE
+
+
+def is_windowed(node: exp.Expr) -> bool:
+    """Is this the function of a window (with its FILTER and the like)?"""
+    above = node.parent
+    if isinstance(above, exp.Window):
+        return node.arg_key == "this"
+    return isinstance(above, _WRAPPERS) and node.arg_key == "this" and is_windowed(above)
 
 
 def is_ordered(node: exp.Expr) -> bool:

@@ -56,6 +56,8 @@ def _all_names(operator: Operator) -> set[str]:
 class _Renderer:
     prefix: str
     count: int = field(default=0)
+    recursions: dict[str, str] = field(default_factory=dict)
+    """Names of recursions in the text. Each is written once: the dialect moves all of them to the top."""
 
     def query(self, operator: Operator) -> exp.Query:
         if isinstance(operator, UnionAll):
@@ -92,10 +94,15 @@ class _Renderer:
         return selected.offset(limit.offset, copy=False) if limit.offset else selected
 
     def _recursion(self, recursion: Recursion) -> exp.Query:
-        body = exp.union(self.query(recursion.base), self.query(recursion.step), distinct=False, copy=False)
+        name = self._alias() if recursion.name in self.recursions else recursion.name
+        self.recursions[recursion.name] = name
+        step = self.query(recursion.step)
+        if isinstance(step, exp.SetOperation):
+            step = exp.Subquery(this=step)  # base and step are the two sides of the last UNION ALL
+        body = exp.union(self.query(recursion.base), step, distinct=False, copy=False)
         names = [exp.to_identifier(name, quoted=True) for name in recursion.columns]
-        alias = exp.TableAlias(this=exp.to_identifier(recursion.name, quoted=True), columns=names)
-        table = exp.alias_(exp.table_(recursion.name, quoted=True), self._alias(), table=True, quoted=True)
+        alias = exp.TableAlias(this=exp.to_identifier(name, quoted=True), columns=names)
+        table = exp.alias_(exp.table_(name, quoted=True), self._alias(), table=True, quoted=True)
         selected = exp.Select().from_(table, copy=False).select(*(column(name) for name in recursion.columns))
         selected.set("with_", exp.With(expressions=[exp.CTE(this=body, alias=alias)], recursive=True))
         return selected
@@ -140,7 +147,8 @@ class _Renderer:
                 leaf = exp.table_(source.source, db=source.version, quoted=True)
                 return exp.Select().from_(exp.alias_(leaf, self._alias(), table=True, quoted=True), copy=False)
             case Again():
-                table = exp.alias_(exp.table_(source.name, quoted=True), self._alias(), table=True, quoted=True)
+                name = self.recursions.get(source.name, source.name)
+                table = exp.alias_(exp.table_(name, quoted=True), self._alias(), table=True, quoted=True)
                 return exp.Select().from_(table, copy=False)
             case Join():
                 return self._joined(source)

@@ -11,7 +11,7 @@ from sqlglot import exp
 from spark_trickle.errors import SqlError
 from spark_trickle.sql import generators
 from spark_trickle.sql.attach import Attached
-from spark_trickle.sql.bind import Binding, bind, without_aggregates
+from spark_trickle.sql.bind import Binding, bind, without_aggregates, without_windows
 from spark_trickle.sql.functions import (
     GROUPING,
     bare_call,
@@ -22,14 +22,17 @@ from spark_trickle.sql.functions import (
     spark_name,
 )
 from spark_trickle.sql.grouping_sets import GroupingSets, grouping_sets
+from spark_trickle.sql.limits import Cut, Sorted, cut_of, cut_to, limited, sorted_by
 from spark_trickle.sql.operators import (
     Aggregate,
     Distinct,
+    Filter,
     Item,
     OneRow,
     Operator,
     Project,
     column,
+    conjuncts,
     used,
 )
 from spark_trickle.sql.parse import unsupported, wrong
@@ -37,14 +40,13 @@ from spark_trickle.sql.relations import Built, Relation, in_order
 from spark_trickle.sql.scope import Names, Scope
 from spark_trickle.sql.stars import starred
 from spark_trickle.sql.subqueries import Pending
+from spark_trickle.sql.windows import has_window, lifted, name_windows
 
 if TYPE_CHECKING:
     from spark_trickle.sql.build import Builder, Cte
 
 _NOT_SUPPORTED = (
     ("pivots", "PIVOT after joins", "there is no rule for it", "Put what is before it in a subquery", "PIVOT"),
-    ("qualify", "QUALIFY", "there is no rule for window functions yet", "Use an aggregate and a join", "QUALIFY"),
-    ("windows", "WINDOW", "there is no rule for window functions yet", "Use an aggregate and a join", "WINDOW"),
     ("sample", "TABLESAMPLE", "which rows it takes is random", "Filter on a column instead", "TABLESAMPLE"),
     ("operation_modifiers", "TRANSFORM", "there is no rule for it", None, None),
 )
@@ -60,9 +62,8 @@ class Output:
 
 def select(builder: Builder, node: exp.Select, ctes: Mapping[str, Cte], outer: Scope) -> Built:
     """One SELECT as an operator."""
-    for clause, construct, why, hint, keyword in _NOT_SUPPORTED:
-        if node.args.get(clause):
-            raise unsupported(builder.text, None, construct, why, hint, keyword)
+    _refuse(node, builder.text)
+    name_windows(node, builder.text)
     relation = _from(builder, node, ctes, outer)
     pending = Pending(builder, ctes)
     for view in node.args.get("laterals") or ():
@@ -74,30 +75,81 @@ def select(builder: Builder, node: exp.Select, ctes: Mapping[str, Cte], outer: S
     if condition is not None:
         bound = without_aggregates(bind(condition.this, where), "WHERE", where)
         operator = pending.filtered(operator, bound)
-    outputs, made = _outputs(node, where, builder)
-    having = _having(node, where, outputs)
-    group = node.args.get("group")
+    shown, made = _outputs(node, where, builder)
+    having = _having(node, where, shown)
+    cut, order = _order(builder, node, shown, where)
+    qualify = _qualify(node, where, shown)
+    outputs = [*shown, *(Output("sort", key.key) for key in order if isinstance(key.key, exp.Expr)), *qualify]
     listed = [*(output.expression for output in outputs), *(found.call for found in made)]
-    if group is not None or having is not None or any(map(has_aggregate, listed)):
-        sets = _sets(group, outputs, where, builder.names)
-        keys = list(sets.keys) if sets else _keys(group, outputs, where) if group is not None else []
-        grouping = Grouping(where, builder.names, sets)
-        arguments = [Output("", found.call) for found in made]
-        operator, outputs = grouping.apply(operator, keys, [*outputs, *arguments], having)
-        one_row = group is None and having is None
-        if made:
-            lifted = [output.expression for output in outputs[-len(made) :]]
-            made = [replace(found, call=call) for found, call in zip(made, lifted, strict=True)]
-            outputs = outputs[: -len(made)]
+    if node.args.get("group") is not None or having is not None or any(map(has_aggregate, listed)):
+        operator, outputs, made = _grouped(builder, node, operator, where, shown, outputs, made, having)
+        one_row = node.args.get("group") is None and having is None
     else:
         operator = pending.beside(operator)
         one_row = isinstance(relation.operator, OneRow) and condition is None
     for found in made:
         operator, one_row = found.over(operator), False
+    if has_window(output.expression for output in outputs):
+        operator, values = lifted(builder, operator, [output.expression for output in outputs])
+        outputs = [replace(output, expression=value) for output, value in zip(outputs, values, strict=True)]
+    if qualify:
+        operator = Filter(operator, tuple(conjuncts(outputs.pop().expression)))
     built = projected(operator, outputs, builder.names)
     if node.args.get("distinct") is not None:
-        return Built(Distinct(_exactly(built, builder.names)), built.outputs)
+        distinct = Built(Distinct(_exactly(built, builder.names)), built.outputs)
+        return limited(builder, node, distinct, where)
+    if cut is not None:
+        extra = iter(built.outputs[len(shown) :])
+        by = [key.by(next(extra)[1] if isinstance(key.key, exp.Expr) else built.outputs[key.key][1]) for key in order]
+        return cut_to(builder, node, Built(built.operator, built.outputs[: len(shown)], one_row), cut, by)
     return Built(built.operator, built.outputs, one_row)
+
+
+def _refuse(node: exp.Select, text: str) -> None:
+    for clause, construct, why, hint, keyword in _NOT_SUPPORTED:
+        if node.args.get(clause):
+            raise unsupported(text, None, construct, why, hint, keyword)
+
+
+def _grouped(
+    builder: Builder,
+    node: exp.Select,
+    operator: Operator,
+    where: Binding,
+    shown: list[Output],
+    outputs: list[Output],
+    made: list[generators.Generator],
+    having: exp.Expr | None,
+) -> tuple[Operator, list[Output], list[generators.Generator]]:
+    """GROUP BY, aggregates and HAVING; what outputs and generators read of the groups is put into them."""
+    group = node.args.get("group")
+    sets = _sets(group, shown, where, builder.names)
+    keys = list(sets.keys) if sets else _keys(group, shown, where) if group is not None else []
+    arguments = [Output("", found.call) for found in made]
+    grouping = Grouping(where, builder.names, sets)
+    operator, above = grouping.apply(operator, keys, [*outputs, *arguments], having)
+    calls = [output.expression for output in above[len(outputs) :]]
+    made = [replace(found, call=call) for found, call in zip(made, calls, strict=True)]
+    return operator, above[: len(outputs)], made
+
+
+def _order(
+    builder: Builder, node: exp.Select, outputs: list[Output], where: Binding
+) -> tuple[Cut | None, list[Sorted]]:
+    """What LIMIT leaves, and in which order; with DISTINCT that is decided later, over the different rows."""
+    cut = cut_of(node, builder.text) if node.args.get("distinct") is None else None
+    if cut is None:
+        return None, []
+    names, values = [output.name for output in outputs], [output.expression for output in outputs]
+    return cut, sorted_by(cut, names, values, where)
+
+
+def _qualify(node: exp.Select, where: Binding, outputs: list[Output]) -> list[Output]:
+    clause = node.args.get("qualify")
+    if clause is None:
+        return []
+    aliases = {output.name.lower(): output.expression for output in outputs}
+    return [Output("qualify", bind(clause.this, replace(where, aliases=aliases)))]
 
 
 def _exactly(built: Built, names: Names) -> Operator:
@@ -144,12 +196,17 @@ def _having(node: exp.Select, where: Binding, outputs: list[Output]) -> exp.Expr
     if clause is None:
         return None
     aliases = {output.name.lower(): output.expression for output in outputs}
-    return bind(clause.this, Binding(where.text, where.scope, where.subqueries, aliases, where.outer))
+    bound = bind(clause.this, Binding(where.text, where.scope, where.subqueries, aliases, where.outer))
+    return without_windows(bound, "HAVING", where)
 
 
 def _keys(group: exp.Group, outputs: list[Output], where: Binding) -> list[exp.Expr]:
     if group.args.get("all") and not group.expressions:
-        listed = [output.expression for output in outputs if not has_aggregate(output.expression)]
+        listed = [
+            output.expression
+            for output in outputs
+            if not has_aggregate(output.expression) and not has_window([output.expression])
+        ]
         return [key for key in listed if not key.meta.get(generators.GENERATED)]
     return list(dict.fromkeys(_key(entry, outputs, where) for entry in group.expressions))
 
@@ -277,6 +334,7 @@ class Grouping:
                 has_aggregate(part) for part in bare_call(node).iter_expressions()
             ) and not is_aggregate_of_collected(node):
                 raise wrong(self.where.text, node, "an aggregate inside an aggregate", hint="Use a subquery")
+            without_windows(node, "an aggregate", self.where)
             node.replace(column(self._call(node)))
         elif isinstance(node, exp.Column):
             mine = any(visible.column == node.name for visible in self.where.scope.columns)

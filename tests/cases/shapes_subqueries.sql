@@ -123,3 +123,27 @@ SELECT o.id, (WITH t AS (SELECT i.n FROM items i WHERE i.oid = o.id) SELECT SUM(
 SELECT o.id FROM orders o WHERE o.cust IN (WITH t AS (SELECT id, tier FROM cust WHERE tier > 0) SELECT a.id FROM t a JOIN
     t b ON a.tier = b.tier);
 SELECT o.id FROM orders o WHERE EXISTS (SELECT 1 FROM items i WHERE i.oid = o.id LIMIT 1);
+SELECT o.id, (SELECT i.n FROM items i WHERE i.oid = o.id ORDER BY i.n DESC, i.sku LIMIT 1) AS m FROM orders o;
+SELECT o.id, t.n, t.sku FROM orders o, LATERAL (SELECT i.n, i.sku FROM items i WHERE i.oid = o.id ORDER BY i.n DESC,
+    i.sku LIMIT 2) t;
+SELECT o.id, t.n, t.sku FROM orders o LEFT JOIN LATERAL (SELECT i.n, i.sku FROM items i WHERE i.oid = o.id ORDER BY
+    i.n DESC, i.sku LIMIT 1) t ON TRUE;
+SELECT o.id, t.n, t.sku FROM orders o LEFT JOIN LATERAL (SELECT i.n, i.sku FROM items i WHERE i.n < o.qty ORDER BY i.n
+    DESC, i.sku LIMIT 1) t ON TRUE;
+SELECT o.id FROM orders o WHERE o.cust IN (SELECT i.oid FROM items i ORDER BY i.n, i.oid LIMIT 2);
+SELECT o.id FROM orders o WHERE EXISTS (SELECT 1 FROM (SELECT i.n, row_number() OVER (PARTITION BY i.sku ORDER BY i.n,
+    i.oid) AS r FROM items i WHERE i.oid = o.id) t WHERE t.r = 2);
+SELECT o.id, (SELECT SUM(r) FROM (SELECT rank() OVER (ORDER BY i.n) AS r FROM items i WHERE i.n < o.qty) t) AS m FROM
+    orders o;
+SELECT o.id FROM orders o WHERE o.cust IN (SELECT c.id FROM cust c WHERE c.tier = o.qty INTERSECT SELECT i.oid FROM
+    items i);
+SELECT o.id FROM orders o WHERE EXISTS (SELECT c.id FROM cust c WHERE c.tier = o.qty EXCEPT SELECT i.oid FROM items i
+    WHERE i.n = o.qty);
+SELECT o.id, sum(o.qty) OVER (PARTITION BY o.region ORDER BY o.id, o.cust, o.qty) AS w, (SELECT MAX(n) FROM items i
+    WHERE i.oid = o.id) AS m FROM orders o WHERE o.id > 1;
+SELECT o.id, rank() OVER (ORDER BY (SELECT COUNT(*) FROM items i WHERE i.oid = o.id)) AS r FROM orders o;
+SELECT o.id FROM orders o ORDER BY (SELECT COUNT(*) FROM items i WHERE i.oid = o.id), o.id LIMIT 3;
+SELECT region, qty, COUNT(*) AS n FROM orders o WHERE EXISTS (SELECT 1 FROM items i WHERE i.oid = o.id) GROUP BY
+    ROLLUP (region, qty);
+SELECT o.id FROM orders o QUALIFY row_number() OVER (PARTITION BY o.region ORDER BY o.id, o.cust, o.qty) > (SELECT
+    MIN(n) FROM items);

@@ -56,6 +56,12 @@ SAME = {
         "SELECT o.id, (SELECT COUNT(*) FROM cust c WHERE c.id = o.cust) + 10 * (SELECT COUNT(*) FROM items i WHERE i.n "
         "< o.qty) AS m FROM orders o",
     ),
+    "an outer column in a generator": (
+        "SELECT o.id, (SELECT SUM(x) FROM (SELECT explode(array(i.n, o.qty)) AS x FROM items i WHERE i.oid = o.id) t) "
+        "AS s FROM orders o",
+        "SELECT o.id, (SELECT SUM(x) FROM (SELECT i.n AS x FROM items i WHERE i.oid = o.id UNION ALL SELECT o.qty FROM "
+        "items i WHERE i.oid = o.id) t) AS s FROM orders o",
+    ),
     "IN in ON of an outer join": (
         "SELECT o.id, c.name FROM orders o LEFT JOIN cust c ON o.cust = c.id AND o.id IN (SELECT oid FROM items)",
         "SELECT o.id, c.name FROM (SELECT *, EXISTS (SELECT 1 FROM items WHERE oid = p.id) AS e FROM orders p) o LEFT "

@@ -205,6 +205,17 @@ def test_l1_only_the_inner_table_of_a_lateral_subquery_changes() -> None:
     assert stream.rows() == {(1.0, 9.0, 2.0): 1, (2.0, 4.0, 1.0): 1}
 
 
+def test_l1_the_first_row_of_each() -> None:
+    query = (
+        "SELECT o.id, t.q FROM o LEFT JOIN LATERAL (SELECT l.q FROM l WHERE l.oid = o.id ORDER BY l.q DESC LIMIT 1) t "
+        "ON TRUE"
+    )
+    stream = kept(query, ORDERS, LINES, load={"o": [(1, 1, 5), (2, 1, 5)], "l": [(1, 3), (1, 2)]})
+    assert stream.rows() == {(1.0, 3.0): 1, (2.0, None): 1}
+    then(stream, "DELETE FROM after.l WHERE q = 3", "INSERT INTO after.l VALUES (2, 4), (2, 6)")
+    assert stream.rows() == {(1.0, 2.0): 1, (2.0, 6.0): 1}
+
+
 def test_l1_a_lateral_subquery_over_the_same_table() -> None:
     query = "SELECT o.id, t.id AS other FROM o LEFT JOIN LATERAL (SELECT p.id FROM o p WHERE p.amt > o.amt) t ON TRUE"
     stream = kept(query, ORDERS, load={"o": [(1, 1, 5), (2, 1, 7)]})

@@ -330,6 +330,8 @@ def _plain(value: Any) -> Any:
         return float(f"{number:.10g}")
     if isinstance(value, list):
         return tuple(_plain(part) for part in value)
+    if isinstance(value, dict):
+        return tuple((name, _plain(part)) for name, part in value.items())
     return value
 
 

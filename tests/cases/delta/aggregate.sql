@@ -153,30 +153,78 @@ public table (region, s)
 -- title: recomputed
 SELECT region, COUNT(DISTINCT cust) AS c FROM orders GROUP BY region
 ---- plan
-public table (region, c)
-  kept per (region)
-    c = COUNT(DISTINCT cust): recomputed for changed groups
-  Aggregate by [region] compute [COUNT(DISTINCT cust) AS c]
+internal table state_e03ec8cb (_trickle_by_region, _trickle_once_c_0, _trickle_n)
+  kept per (_trickle_by_region, _trickle_once_c_0)
+    _trickle_n = COUNT(*): merged
+  Aggregate by [region AS _trickle_by_region, cust AS _trickle_once_c_0] compute [COUNT(*) AS _trickle_n]
     Scan orders [cust, region]
   change, if all inputs change:
     SELECT
-      `_trickle_key_0` AS `region`,
-      SUM(`_weight`) AS `_trickle_n`,
-      SUM(CASE WHEN `_weight` < 0 THEN -`_weight` ELSE 0 END) AS `_trickle_lost`
+      `_trickle_key_0` AS `_trickle_by_region`,
+      `_trickle_key_1` AS `_trickle_once_c_0`,
+      `_trickle_n`,
+      `_trickle_lost`
     FROM (
       SELECT
         `region` AS `_trickle_key_0`,
-        `cust`,
-        SUM(`_weight`) AS `_weight`
+        `cust` AS `_trickle_key_1`,
+        SUM(`_weight`) AS `_trickle_n`,
+        SUM(CASE WHEN `_weight` < 0 THEN -`_weight` ELSE 0 END) AS `_trickle_lost`
       FROM `changes`.`orders` AS `q2`
       GROUP BY
         `region`,
         `cust`
     ) AS `q1`
     WHERE
+      `_trickle_n` <> 0
+
+internal table state_6b1a4e01 (region, c, _trickle_n)
+  kept per (region)
+    c = COUNT(_trickle_once_c_0): merged
+    _trickle_n = COUNT(*): merged
+  Aggregate by [_trickle_by_region AS region] compute [COUNT(_trickle_once_c_0) AS c, COUNT(*) AS _trickle_n]
+    Project [_trickle_by_region, _trickle_once_c_0]
+      Scan state_e03ec8cb [_trickle_by_region, _trickle_once_c_0, _trickle_n]
+  change, if all inputs change:
+    SELECT
+      `_trickle_key_0` AS `region`,
+      `_trickle_n`,
+      `_trickle_lost`,
+      `_trickle_change_c`
+    FROM (
+      SELECT
+        `_trickle_by_region` AS `_trickle_key_0`,
+        SUM(`_weight`) AS `_trickle_n`,
+        SUM(CASE WHEN `_weight` < 0 THEN -`_weight` ELSE 0 END) AS `_trickle_lost`,
+        SUM(CASE WHEN NOT `_trickle_once_c_0` IS NULL THEN `_weight` ELSE 0 END) AS `_trickle_change_c`
+      FROM `changes`.`state_e03ec8cb` AS `q2`
+      GROUP BY
+        `_trickle_by_region`
+    ) AS `q1`
+    WHERE
+      `_trickle_n` <> 0 OR `_trickle_change_c` <> 0
+
+public table (region, c)
+  kept by key (region)
+  Project [region, c]
+    Scan state_6b1a4e01 [region, c]
+  change, if all inputs change:
+    SELECT
+      `region`,
+      `c`,
+      `_weight`
+    FROM (
+      SELECT
+        `region`,
+        `c`,
+        SUM(`_weight`) AS `_weight`
+      FROM `changes`.`state_6b1a4e01` AS `q2`
+      GROUP BY
+        `region`,
+        `c`
+    ) AS `q1`
+    WHERE
       `_weight` <> 0
-    GROUP BY
-      `_trickle_key_0`
 
 -- title: one row
 SELECT COUNT(*) AS n, MAX(qty) AS hi FROM orders

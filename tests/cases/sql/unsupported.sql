@@ -1,19 +1,3 @@
--- title: window
-SELECT id, ROW_NUMBER() OVER (ORDER BY id) AS r FROM orders
----- UnsupportedSqlError
-a window function cannot be kept incrementally: there is no rule for it yet (line 1, column 12). Use an aggregate and a join, or refresh_mode FULL
-
--- title: limit
-SELECT id FROM orders
-LIMIT 3
----- UnsupportedSqlError
-LIMIT cannot be kept incrementally: which rows it leaves depends on all the others (line 2, column 1). Leave it out and put it in the query that reads the stream table
-
--- title: except
-SELECT id FROM orders EXCEPT SELECT id FROM cust
----- UnsupportedSqlError
-EXCEPT cannot be kept incrementally: there is no rule for it yet (line 1, column 23). Write it with joins and SELECT DISTINCT
-
 -- title: sample
 SELECT id FROM orders TABLESAMPLE (10 PERCENT)
 ---- UnsupportedSqlError
@@ -23,11 +7,6 @@ TABLESAMPLE cannot be kept incrementally: which rows it takes is random (line 1,
 SELECT id FROM orders VERSION AS OF 3
 ---- UnsupportedSqlError
 time travel cannot be kept incrementally: a stream table follows its sources (line 1, column 37). Leave the version out
-
--- title: recursion
-WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t WHERE n < 5) SELECT n FROM t
----- UnsupportedSqlError
-WITH RECURSIVE cannot be kept incrementally: there is no rule for it yet (line 1, column 6). Use refresh_mode FULL
 
 -- title: wrong column
 SELECT o.nope FROM orders o

@@ -84,10 +84,9 @@ class Queries(Relations):
         source = self.random.choice(self.sources)
         numbers = [column.name for column in source.columns if column.kind is Kind.INT]
         name, start, end = self.name("r"), numbers[0], numbers[-1]
-        word = self.random.choice(("UNION ALL", "UNION"))
         step = f"a.{end}" if start != end else f"a.{end} + 1"
         text = (
-            f"WITH RECURSIVE {name}(c0, c1) AS (SELECT {start}, 0 FROM {source.name} {word} "
+            f"WITH RECURSIVE {name}(c0, c1) AS (SELECT {start}, 0 FROM {source.name} UNION ALL "
             f"SELECT {step}, {name}.c1 + 1 FROM {name} JOIN {source.name} AS a ON {name}.c0 = a.{start} "
             f"WHERE {name}.c1 < 2) SELECT c0, c1 FROM {name}"
         )

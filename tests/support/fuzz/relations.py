@@ -16,7 +16,6 @@ _HOW = {
     "anti join": "LEFT ANTI JOIN",
     "cross join": "CROSS JOIN",
     "lateral": "LATERAL",
-    "explode": "EXPLODE",
 }
 
 
@@ -97,14 +96,12 @@ class Relations(Expressions):
                 return found
         text, terms = first.text, first.terms()
         ways = [feature for feature in _HOW if feature in self.features]
-        if not ways:
-            return text, terms
         for _ in range(self.random.choices((0, 1, 2, 3), weights=(45, 35, 15, 5))[0]):
-            if self.room <= 0:
+            if self.room <= 0 or not ways:
                 break
             way = self.random.choice(ways)
             text, terms = self._joined(text, terms, way, deep)
-        return text, terms
+        return self._exploded(text, terms) if self.may("explode", 0.25) else (text, terms)
 
     def _joined(self, text: str, terms: tuple[Term, ...], way: str, deep: int) -> tuple[str, tuple[Term, ...]]:
         if way == "lateral":
@@ -116,9 +113,6 @@ class Relations(Expressions):
             if self.random.random() < 0.5:
                 return f"{text} CROSS JOIN LATERAL ({query.text}) AS {alias}", terms + columns
             return f"{text} LEFT JOIN LATERAL ({query.text}) AS {alias} ON TRUE", terms + columns
-        if way == "explode":
-            self.used[way] += 1
-            return self._exploded(text, terms)
         self.used[way] += 1
         other = self.relation(deep)
         columns = other.terms()
