@@ -6,7 +6,7 @@ SQL with those names in it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -69,6 +69,17 @@ class Leaves:
 
         return resolve(query, relation).transform(self._key_range)
 
+    def unchanged(self, names: Iterable[str]) -> set[str]:
+        """Of these sources those in which nothing changed that the plan reads. Brings small changes here."""
+        found: set[str] = set()
+        for name in names:
+            self._bring(name, local=True)
+            rows = self._fetched.get(name)
+            if rows is not None:
+                self._counted[name] = rows.num_rows
+                found.update([name] if rows.num_rows == 0 else [])
+        return found
+
     def rows_of(self, name: str) -> int:
         """Changed rows of a leaf, at the most."""
         return self._counted[name] if name in self._counted else self.windows[name].rows
@@ -108,15 +119,18 @@ class Leaves:
                 uses[table.name] = uses.get(table.name, 0) + 1
         joined = any(node.name.lower() == KEY_RANGE for node in query.find_all(exp.Anonymous))
         for name, count in uses.items():
-            if (Version.CHANGES, name) in self._made:
-                continue
-            window, again = self.windows[name], count > 1 or joined
-            frame, rows = self.shared.get(name, window, self.columns.get(name), local=again)
-            if rows is not None:
-                self._fetched[name] = rows
-            elif again and not isinstance(window, KnownChange):
-                frame = self.keep(frame)
-            self._made[Version.CHANGES, name] = self.name_view(f"changes_{len(self._made)}", frame)
+            self._bring(name, local=count > 1 or joined)
+
+    def _bring(self, name: str, *, local: bool) -> None:
+        if (Version.CHANGES, name) in self._made:
+            return
+        window = self.windows[name]
+        frame, rows = self.shared.get(name, window, self.columns.get(name), local=local)
+        if rows is not None:
+            self._fetched[name] = rows
+        elif local and not isinstance(window, KnownChange):
+            frame = self.keep(frame)
+        self._made[Version.CHANGES, name] = self.name_view(f"changes_{len(self._made)}", frame)
 
     def _view(self, version: Version, name: str) -> str:
         if (version, name) not in self._made:
