@@ -1,6 +1,6 @@
 # 'make' lists what there is. Everything runs from .venv, which 'make setup' fills.
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test demo test test-fast test-spark lint format bench clean
+.PHONY: help setup setup-test demo test test-fast test-spark lint format fuzz bench clean
 
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
@@ -36,6 +36,9 @@ lint: setup ## Style, types, direction of imports
 format: setup ## Put the code into its format
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
+
+fuzz: setup ## Random queries against their recomputation: many, with totals
+	$(BIN)/python -m tests.support.fuzz --cases 5000 --processes 2
 
 bench: setup ## Measure incremental against full; SF=1 for TPC-H (CHANGES=0.01, ROWS=8000, QUERIES=1,5-7, WAREHOUSE=folder)
 ifdef SF

@@ -20,11 +20,13 @@ from spark_trickle.model.stream_table import Source
 from spark_trickle.names import DEFAULT_NAMESPACE, LAKE, TableName
 from spark_trickle.ports import Analysis
 from spark_trickle.spark.failures import sql_errors
+from spark_trickle.spark.user_functions import aggregates, is_deterministic
 from spark_trickle.sql.build import build
 from spark_trickle.sql.build import notices as query_notices
 from spark_trickle.sql.determinism import nondeterministic
 from spark_trickle.sql.normalize import normalized
-from spark_trickle.sql.operators import scans
+from spark_trickle.sql.operators import Aggregate, Operator, Window, inputs, scans
+from spark_trickle.sql.parse import tokenize
 from spark_trickle.sql.show import show as show_tree
 from spark_trickle.sql.sources import SourceTable, SourceView
 from spark_trickle.storage.views import load_view
@@ -78,6 +80,8 @@ def analyze(workspace: Workspace, query: str, stream_tables: Iterable[TableName]
     _check_tables(workspace, tables)
     random = nondeterministic(query)
     where = ", ".join(f"{found.name}() at line {found.line}, column {found.column}" for found in random[:1]) or None
+    if where is None and not is_deterministic(frame):
+        where = "a function of the query"
     sources = _Sources(workspace)
     notices: list[str] = []
     completions: list[str] = []
@@ -85,6 +89,12 @@ def analyze(workspace: Workspace, query: str, stream_tables: Iterable[TableName]
     plan, tree, delta_sql = None, "", ""
     try:
         operator = build(query, sources, tuple(name for name, _ in columns), completions)
+        if _mentions(query, workspace.functions) and aggregates(frame) and not _groups(operator):
+            raise UnsupportedSqlError(
+                "a user-defined aggregate",
+                "whether it depends on the order of rows is not known",
+                hint="Use Spark's own aggregates, or refresh_mode FULL",
+            )
         notices.extend((*query_notices(query), *completions))
         tree = show_tree(operator)
         if where is None:
@@ -118,6 +128,16 @@ def analyze(workspace: Workspace, query: str, stream_tables: Iterable[TableName]
         plan,
         _over_sources(_whole(plan)).sql(dialect="spark") if plan is not None and completions else None,
     )
+
+
+def _mentions(query: str, functions: tuple[str, ...]) -> bool:
+    """Does a word of the query name a user's function?"""
+    known = {name.lower() for name in functions}
+    return bool(known) and any(word.text.lower() in known for word in tokenize(query))
+
+
+def _groups(operator: Operator) -> bool:
+    return isinstance(operator, (Aggregate, Window)) or any(_groups(source) for source in inputs(operator))
 
 
 def columns_read(plan: MaintenancePlan, source: str) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from spark_trickle.model.frontier import Pointer
 from spark_trickle.names import LAKE, TableName
 from spark_trickle.spark.sessions import LakeAddress, Sessions
+from spark_trickle.spark.user_functions import share_functions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -46,6 +47,8 @@ class Workspace:
             database.execute("PRAGMA journal_mode=WAL")
             database.executescript(_TABLES)
         url = f"jdbc:sqlite:{self._path}?busy_timeout=30000&journal_mode=WAL&synchronous=OFF"
+        self._sessions = sessions
+        self.functions: tuple[str, ...] = ()
         self.session: SparkSession = sessions.beside(LakeAddress(url, (), warehouse))
         self._pinned: dict[TableName, Pointer] = {}
         self._namespaces: frozenset[str] = frozenset()
@@ -53,6 +56,7 @@ class Workspace:
 
     def pin(self, pointers: Iterable[Pointer], namespaces: Iterable[str]) -> None:
         """Start over from these versions; whatever was staged here is forgotten."""
+        self.functions = share_functions(self._sessions.main, self.session)
         self._pinned = {pointer.table: pointer for pointer in pointers}
         self._namespaces = frozenset(namespaces)
         with closing(self._connect()) as database, database:

@@ -158,7 +158,7 @@ def _lateral(builder: Builder, left: Relation, node: exp.Join, ctes: Mapping[str
             builder.text, node.this, "this join with LATERAL", "Spark has inner and left ones", None, "LATERAL"
         )
     built = builder.query(node.this.this, ctes, left.scope.within(outer))
-    core, found = peeled(built)
+    core, found = peeled(built, left.scope.within(outer))
     outputs, values = [], dict[str, exp.Expr]()
     for (shown, _), value in zip(built.outputs, found, strict=True):
         plain = isinstance(value, exp.Column) and value.name in core.columns

@@ -40,6 +40,11 @@ class Scope:
         """The same scope inside another query."""
         return replace(self, outer=outer)
 
+    def everything(self) -> frozenset[str]:
+        """The names in the tree of all columns here and around."""
+        around = self.outer.everything() if self.outer else frozenset()
+        return around | {visible.column for visible in self.columns}
+
     def find_around(self, parts: Sequence[str]) -> tuple[str, tuple[str, ...]] | None:
         """The column that a name means in this scope or the nearest one around it."""
         found = self.find(parts)

@@ -76,7 +76,7 @@ class Pending:
             raise wrong(
                 self.builder.text, node, f"IN compares {len(operands)} with {len(built.outputs)} columns of a subquery"
             )
-        operator, values = peeled(built)
+        operator, values = peeled(built, outer)
         if all(used(value) <= set(operator.columns) for value in values):
             # Nothing at its top reads an outer column: it stays as it is.
             operator, values = built.operator, tuple(column(found) for _, found in built.outputs)
@@ -151,7 +151,7 @@ class Pending:
         output = built.outputs[0][1]
         if not free(built.operator) and built.one_row:
             return Attached(Kind.ONE_ROW, output, built.operator, values=(column(output),))
-        operator, (value,) = peeled(built)
+        operator, (value,) = peeled(built, outer)
         name = value.name if isinstance(value, exp.Column) else names.fresh(output)
         if isinstance(operator, Aggregate) and not operator.keys:
             return Attached(Kind.TOTAL, name, operator, values=(value,))
@@ -172,11 +172,15 @@ class Pending:
         return Attached(Kind.TOTAL, names.fresh("value"), Aggregate(operator, (), calls), values=(checked,))
 
 
-def peeled(built: Built) -> tuple[Operator, tuple[exp.Expr, ...]]:
-    """A query without the projections at its top, and its outputs as expressions."""
+def peeled(built: Built, outer: Scope) -> tuple[Operator, tuple[exp.Expr, ...]]:
+    """A query without the projections at its top, and its outputs as expressions.
+
+    One stays if there are names of the outer query under it: a CTE that both read has the same names in both.
+    """
     operator = built.operator
+    taken = outer.everything()
     values: tuple[exp.Expr, ...] = tuple(column(found) for _, found in built.outputs)
-    while isinstance(operator, Project):
+    while isinstance(operator, Project) and taken.isdisjoint(operator.input.columns):
         known = {item.name: item.expression for item in operator.items}
         values = tuple(
             known[value.name].copy()

@@ -123,6 +123,12 @@ SELECT o.id, (WITH t AS (SELECT i.n FROM items i WHERE i.oid = o.id) SELECT SUM(
 SELECT o.id FROM orders o WHERE o.cust IN (WITH t AS (SELECT id, tier FROM cust WHERE tier > 0) SELECT a.id FROM t a JOIN
     t b ON a.tier = b.tier);
 SELECT o.id FROM orders o WHERE EXISTS (SELECT 1 FROM items i WHERE i.oid = o.id LIMIT 1);
+WITH t AS (SELECT cust, SUM(qty) AS s FROM orders GROUP BY cust) SELECT a.cust, x.s FROM t a, LATERAL (SELECT b.s -
+    a.s AS s FROM t b) x;
+WITH t AS (SELECT cust, SUM(qty) AS s FROM orders GROUP BY cust) SELECT a.cust, x.cust AS other FROM t a, LATERAL
+    (SELECT b.cust FROM cust c CROSS JOIN LATERAL (SELECT u.cust FROM t u) b) x;
+WITH t AS (SELECT cust, SUM(qty) AS s FROM orders GROUP BY cust) SELECT a.cust FROM t a WHERE a.s IN (SELECT b.s -
+    a.s FROM t b);
 SELECT o.id, (SELECT i.n FROM items i WHERE i.oid = o.id ORDER BY i.n DESC, i.sku LIMIT 1) AS m FROM orders o;
 SELECT o.id, t.n, t.sku FROM orders o, LATERAL (SELECT i.n, i.sku FROM items i WHERE i.oid = o.id ORDER BY i.n DESC,
     i.sku LIMIT 2) t;

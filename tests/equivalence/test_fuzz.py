@@ -12,8 +12,10 @@ from collections import Counter
 
 import pytest
 
-from tests.support.fuzz.cases import Bench, Verdict, random_case
+from tests.support.fuzz.cases import Bench, Case, Outcome, Verdict, random_case
 from tests.support.fuzz.report import report
+from tests.support.fuzz.schema import Kind, Source, SourceColumn
+from tests.support.fuzz.shrink import Shrinker
 
 CHUNKS = 8
 """For the workers to share."""
@@ -41,3 +43,30 @@ def test_random_queries_equal_their_recomputation_after_every_refresh(part: int)
             break
     wrong = verdicts[Verdict.INVALID] + verdicts[Verdict.AMBIGUOUS]
     assert wrong <= 2 + INVALID_SHARE * verdicts.total(), f"from seed {first}: {verdicts}"
+
+
+class BrokenDistinct(Bench):
+    """As if DISTINCT of 7 were wrong, from the second state on."""
+
+    def run(self, case: Case) -> Outcome:
+        outcome = super().run(case)
+        bad = "DISTINCT" in case.text and any((7, "a") in state["t0"] for state in case.history[1:])
+        return Outcome(Verdict.FAILED, kind="wrong") if outcome.verdict is Verdict.RIGHT and bad else outcome
+
+
+def test_a_failing_case_shrinks_to_what_makes_it_fail() -> None:
+    columns = (SourceColumn("i0", Kind.INT, "INTEGER", False), SourceColumn("s1", Kind.TEXT, "VARCHAR", False))
+    sources = (Source("t0", columns), Source("t1", columns))
+    text = (
+        "WITH w AS (SELECT i0, s1 FROM t1 WHERE i0 > 1) SELECT x.c0 AS c0, w.s1 AS c1 FROM (SELECT DISTINCT "
+        "a.i0 + 1 AS c0, UPPER(a.s1) AS c1 FROM t0 AS a JOIN t1 AS b ON a.i0 = b.i0 WHERE a.i0 > 0 OR b.s1 = 'x') AS x "
+        "JOIN w ON w.i0 = x.c0"
+    )
+    empty = {"t0": (), "t1": ((1, "x"),)}
+    full = {"t0": ((7, "a"), (8, "b"), (None, None)), "t1": ((1, "x"), (7, "y"))}
+    bench = BrokenDistinct()
+    small = Shrinker(bench).shrink(
+        Case(sources, (empty, empty, full, empty, full), text), Outcome(Verdict.FAILED, kind="wrong")
+    )
+    assert small.history == ({"t0": ()}, {"t0": ((7, "a"),)})
+    assert len(small.text) < len("SELECT DISTINCT a.i0 + 1 AS c0 FROM t0 AS a"), small.text

@@ -12,6 +12,8 @@ from collections import Counter
 from random import Random
 
 import pytest
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 
 from spark_trickle.engine import Engine
 from spark_trickle.errors import SqlError, UnsupportedSqlError
@@ -37,7 +39,7 @@ def test_random_queries_are_followed_differentially_on_spark(engine: Engine) -> 
         engine.sql(f"CREATE TABLE {source.name} ({columns}) TBLPROPERTIES ('format-version' = '3')")
     _put(engine, sources, history[0], {source.name: () for source in sources})
     queries, said = _created(engine, sources, random)
-    assert len(queries) >= QUERIES * 0.7, f"TRICKLE_FUZZ_SPARK_SEED={SEED}: {said}"
+    assert len(queries) >= QUERIES * 0.6, f"TRICKLE_FUZZ_SPARK_SEED={SEED}: " + "\n".join(said)
     wrong = [f"{name} at first: {text}" for name, text in queries.items() if not _is_right(engine, name, text)]
     for last, state in itertools.pairwise(history):
         _put(engine, sources, state, last)
@@ -55,6 +57,11 @@ def _created(engine: Engine, sources: tuple[Source, ...], random: Random) -> tup
     for place in range(QUERIES):
         query, _ = random_query(random, sources, some_features(random) - WITHOUT)
         name = f"q{place}"
+        try:
+            engine.spark.sql(query.text).schema  # noqa: B018  what Spark itself refuses is no case
+        except (PySparkException, Py4JJavaError) as err:
+            said.append(f"{str(err)[:150]}: {query.text}")
+            continue
         try:
             engine.create_stream_table(name, query.text, refresh_mode="DIFFERENTIAL", strict=True)
         except (UnsupportedSqlError, SqlError) as err:

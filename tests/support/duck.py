@@ -352,9 +352,8 @@ def in_duckdb(query: exp.Expr) -> exp.Expr:
     for select in list(query.find_all(exp.Select)):
         for view in select.args.pop("laterals", None) or ():
             names = [found.name for found in view.args["alias"].args["columns"]]
-            rows = exp.select(
-                *(exp.alias_(v, n, quoted=True) for v, n in zip(_unnested(view.this), names, strict=True))
-            )
+            made = zip(_unnested(view.this), names, strict=True)
+            rows = exp.select(*(exp.alias_(v, n, quoted=True) for v, n in made))
             alias = exp.TableAlias(this=view.args["alias"].this)
             lateral = exp.Lateral(this=exp.Subquery(this=rows), alias=alias)
             join = exp.Join(this=lateral, kind="CROSS")
@@ -365,13 +364,11 @@ def in_duckdb(query: exp.Expr) -> exp.Expr:
 
 
 def _sequence(node: exp.Expr) -> exp.Expr:
-    if isinstance(node, exp.Anonymous) and node.name.lower() == "sequence":
-        return exp.Anonymous(this="GENERATE_SERIES", expressions=node.expressions)
-    if isinstance(node, exp.Anonymous) and node.name.lower() == "array":
+    name = node.name.lower() if isinstance(node, exp.Anonymous) else ""
+    if name == "array":
         return exp.Array(expressions=node.expressions)
-    if isinstance(node, exp.Anonymous) and node.name.lower() == "raise_error":
-        return exp.Anonymous(this="ERROR", expressions=node.expressions)
-    return node
+    word = {"sequence": "GENERATE_SERIES", "raise_error": "ERROR"}.get(name)
+    return exp.Anonymous(this=word, expressions=node.expressions) if word else node
 
 
 def _unnested(call: exp.Expr) -> list[exp.Expr]:
@@ -393,12 +390,8 @@ def _with_bounds(query: exp.Expr) -> exp.Expr:
             return node
         key, source, column = node.expressions
         changes = exp.table_(source.name, db=bounded_by(source.name).value, quoted=True)
-        low, high = (
-            exp.select(kind(this=exp.column(exp.to_identifier(column.name, quoted=True))))
-            .from_(changes.copy())
-            .subquery()
-            for kind in (exp.Min, exp.Max)
-        )
+        bound = exp.column(exp.to_identifier(column.name, quoted=True))
+        low, high = (exp.select(kind(this=bound)).from_(changes.copy()).subquery() for kind in (exp.Min, exp.Max))
         return exp.Between(this=key, low=low, high=high)
 
     return query.transform(put)

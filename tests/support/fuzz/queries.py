@@ -86,8 +86,8 @@ class Queries(Relations):
         name, start, end = self.name("r"), numbers[0], numbers[-1]
         step = f"a.{end}" if start != end else f"a.{end} + 1"
         text = (
-            f"WITH RECURSIVE {name}(c0, c1) AS (SELECT {start}, 0 FROM {source.name} UNION ALL "
-            f"SELECT {step}, {name}.c1 + 1 FROM {name} JOIN {source.name} AS a ON {name}.c0 = a.{start} "
+            f"WITH RECURSIVE {name}(c0, c1) AS (SELECT CAST({start} AS BIGINT), 0 FROM {source.name} UNION ALL "
+            f"SELECT CAST({step} AS BIGINT), {name}.c1 + 1 FROM {name} JOIN {source.name} AS a ON {name}.c0 = a.{start} "
             f"WHERE {name}.c1 < 2) SELECT c0, c1 FROM {name}"
         )
         return Query(text, (Output("c0", Kind.INT), Output("c1", Kind.INT)))
@@ -118,7 +118,8 @@ class Queries(Relations):
             windows = self._windows(reach)
             reach = replace(reach, terms=reach.terms + windows)
             if windows and self.may("qualify", 0.2):
-                text += f" QUALIFY {self.predicate(replace(reach, terms=windows[:1], subqueries=False), 0)}"
+                first = windows[0]
+                text += f" QUALIFY ({first.text} {self.random.choice(('<', '>=', '<>'))} {self.literal(first.kind)})"
         wanted = kinds or self._kinds(reach, exact or not top or distinct)
         outputs = tuple(Output(f"c{place}", kind) for place, kind in enumerate(wanted))
         listed = ", ".join(f"{self._output(each.kind, reach)} AS {each.name}" for each in outputs)
@@ -166,9 +167,11 @@ class Queries(Relations):
             keys = [self._key(key) for key in keys]
             text += f" GROUP BY {', '.join(key.text for key in keys)}"
         reach = self._aggregated(reach, (*keys, *extra))
+        # Without a row DuckDB has a grand total, Spark has none.
+        tests = ["COUNT(*) > 0"] if extra else []
         if self.may("having", 0.25):
-            text += f" HAVING {self.predicate(reach, 1)}"
-        return text, reach
+            tests.append(self.predicate(reach, 1))
+        return text + (f" HAVING {' AND '.join(tests)}" if tests else ""), reach
 
     def _key(self, term: Term) -> Term:
         if self.random.random() < 0.75:

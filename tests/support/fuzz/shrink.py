@@ -124,6 +124,8 @@ def edits(node: exp.Expr) -> Iterator[Edit]:
     """Ways to make the query smaller at a node."""
     if node.find_ancestor(exp.Ordered, exp.Order) or isinstance(node, exp.Ordered | exp.Order):
         return
+    if node.find_ancestor(exp.Having) and _has_sets(node.find_ancestor(exp.Select) or exp.Select()):
+        return
     if isinstance(node, exp.Query) and node.parent is not None:
         yield _alone
     if isinstance(node, exp.SetOperation):
@@ -165,13 +167,19 @@ def _select_edits(node: exp.Select) -> Iterator[Edit]:
     for place in range(len(node.expressions) if len(node.expressions) > 1 else 0):
         yield lambda found, at=place: found.expressions[at].pop() and None  # type: ignore[misc]
     for clause in ("with_", "where", "having", "qualify", "distinct", "offset", "group"):
-        if node.args.get(clause):
+        if node.args.get(clause) and not (clause == "having" and _has_sets(node)):
             yield lambda found, at=clause: found.set(at, None)  # type: ignore[misc]
     if node.args.get("limit"):
         yield _without_limit
     group = node.args.get("group")
     for place in range(len(group.expressions) if group and len(group.expressions) > 1 else 0):
         yield lambda found, at=place: found.args["group"].expressions[at].pop() and None  # type: ignore[misc]
+
+
+def _has_sets(node: exp.Select) -> bool:
+    """HAVING is kept where DuckDB and Spark differ without it."""
+    group = node.args.get("group")
+    return group is not None and any(group.args.get(name) for name in ("rollup", "cube", "grouping_sets"))
 
 
 def _without_limit(found: exp.Expr) -> None:
