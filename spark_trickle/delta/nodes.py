@@ -118,8 +118,8 @@ class _Planner:
         """What stands in the place of an operator that becomes a node; None: it needs none."""
         if _core(operator) is not None:
             keys = _kept_keys(operator)
-            if keys is None:
-                return None  # a projection above drops a key: cut below it
+            if keys is None or not operator.columns:
+                return None  # a projection above drops a key, or leaves nothing to keep: cut below it
             whole = self._over_cut_core(operator)
             return self._leaf(self._added(self._partitions(None, whole, keys)), whole)
         if not isinstance(operator, (Distinct, Aggregate)):

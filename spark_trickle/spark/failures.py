@@ -65,7 +65,8 @@ def _of_java(thrown: Any, doing: str) -> StreamTableError:
         # The innermost one is the driver's own.
         reason = _first_lines(str(reasons[-1]))
         return UnavailableError(f"the catalog cannot be reached while {doing}: {reason}", hint="Try again")
-    return ComputeError(f"Spark failed while {doing}: {text}")
+    caused = _first_lines(str(chain[-1]))
+    return ComputeError(f"Spark failed while {doing}: {text if caused in text else f'{text} (caused by: {caused})'}")
 
 
 def _first_lines(text: str) -> str:

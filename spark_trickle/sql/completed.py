@@ -17,7 +17,7 @@ _AROUND = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)
 
 
 def complete(holder: exp.Expr, text: str, kinds: Kinds, said: list[str]) -> None:
-    """Decide all such aggregates under a node; inside OVER the order of the window decides.
+    """Decide all such aggregates under a node; inside OVER the order of the window decides most of them.
 
     Args:
         said: where the decisions are added, a sentence each.
@@ -27,7 +27,7 @@ def complete(holder: exp.Expr, text: str, kinds: Kinds, said: list[str]) -> None
         if name in APPROXIMATE:
             said.append(f"{_text(call)} is an approximation: each time its group changes, it is approximated anew")
         decide = _DECISIONS.get(name)
-        if decide is not None and not _in_window(call):
+        if decide is not None and not _by_window(call):
             before = _text(call)
             _check_order(call, text, kinds)
             after = decide(call)
@@ -46,11 +46,18 @@ def _check_order(call: exp.Anonymous, text: str, kinds: Kinds) -> None:
             raise unsupported(text, call, f"{name} of a map or a variant", why, hint, name.upper())
 
 
-def _in_window(call: exp.Expr) -> bool:
+_BY_VALUE = frozenset({"max_by", "min_by", "mode"})
+
+
+def _by_window(call: exp.Expr) -> bool:
+    """Does the order of a window decide? Not where values can: then no row need come before another."""
     parent = call.parent
     while isinstance(parent, _AROUND):
         parent = parent.parent
-    return isinstance(parent, exp.Window)
+    if not isinstance(parent, exp.Window) or function_name(call) in _BY_VALUE:
+        return False
+    listed = function_name(call) in ("listagg", "string_agg")
+    return not listed or (parent.args.get("order") is not None and not isinstance(call.parent, exp.WithinGroup))
 
 
 def _text(node: exp.Expr) -> str:

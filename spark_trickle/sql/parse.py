@@ -73,11 +73,21 @@ def parse_query(text: str) -> exp.Query:
     if len(statements) != 1:
         raise SqlError("one query expected" if statements else "the query is empty")
     statement = statements[0]
+    if isinstance(statement, exp.Values):
+        statement = _selected(statement)
     if not isinstance(statement, exp.Query):
         raise SqlError("a query expected", hint="Write SELECT ... or WITH ... SELECT ...")
     if isinstance(statement, exp.Select) and not statement.expressions:
         raise SqlError("SELECT without columns")
     return statement
+
+
+def _selected(values: exp.Values) -> exp.Select:
+    """VALUES as a query of its own."""
+    selected = exp.select("*").from_(values, copy=False)
+    for clause in ("order", "limit", "offset"):
+        selected.set(clause, values.args.pop(clause, None))
+    return selected
 
 
 def tokenize(text: str) -> list[Token]:

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from sqlglot import exp
 
-from spark_trickle.sql.functions import ALGEBRAIC, APPROXIMATE, COMPLETED, RECOMPUTABLE, function_name
+from spark_trickle.sql.functions import ALGEBRAIC, APPROXIMATE, RECOMPUTABLE, bare_call, function_name
 from spark_trickle.sql.operators import column
 from spark_trickle.sql.parse import unsupported
 
@@ -17,9 +17,9 @@ _RANKS = frozenset({"rank", "dense_rank", "percent_rank", "cume_dist"})
 _POSITIONS = frozenset({"row_number", "ntile", "lag", "lead"})
 _PICKS = frozenset({"first_value", "last_value", "nth_value"})
 _LISTS = frozenset({"collect_list", "array_agg"})
-_TIED = frozenset({"max_by", "min_by"})
-_BY_ARRIVAL = frozenset({"approx_percentile", "percentile_approx"})
-_REFUSED = frozenset({"count_min_sketch", "grouping", "grouping_id"})
+_BY_VALUE = frozenset({"max_by", "min_by", "mode"})
+"""What these leave open, values have decided (`completed`)."""
+_BY_ARRIVAL = frozenset({"collect_set", "listagg", "string_agg"}) | APPROXIMATE
 _SAME = {"first": "first_value", "any_value": "first_value", "last": "last_value"}
 
 
@@ -57,19 +57,20 @@ def with_plain_names(function: exp.Expr) -> exp.Expr:
 
 def ties(function: exp.Expr, ordered: bool, spec: exp.WindowSpec | None, text: str) -> Ties:
     """How a window function depends on ties."""
-    bare = function.this if isinstance(function, (exp.IgnoreNulls, exp.Filter)) else function
+    bare = bare_call(function)
     name = function_name(bare)
     if name in _RANKS:
         return Ties.NONE
     if name in _POSITIONS:
         return Ties.ROWS
     whole, rows = _is_whole(ordered, spec), spec is not None and str(spec.args.get("kind")).upper() == "ROWS"
-    if name in _PICKS | _LISTS | _TIED | _BY_ARRIVAL or (name in COMPLETED | APPROXIMATE and name not in _REFUSED):
+    listed = isinstance(function, exp.WithinGroup)
+    if name in _PICKS | _LISTS | _BY_ARRIVAL and not listed:
         if whole or rows:
             return Ties.WHOLE if whole else Ties.ROWS
         respectful = not isinstance(function, exp.IgnoreNulls)
         return Ties.FIRST if name == "first_value" and respectful and _from_first_to_here(spec) else Ties.PEERS
-    if name not in ALGEBRAIC | RECOMPUTABLE or name in _REFUSED:
+    if name not in ALGEBRAIC | RECOMPUTABLE | _BY_VALUE and not listed:
         why = "there is no rule for this window function"
         raise unsupported(text, bare, f"{name} OVER", why, "Use refresh_mode FULL", name.upper())
     return Ties.ROWS if rows and not whole else Ties.NONE
@@ -98,9 +99,6 @@ def numbered(
         there = exp.EQ(this=place, expression=arguments[1].copy())
         # All but one value are NULL: the greatest is that one.
         return exp.Max(this=exp.case().when(there, arguments[0].copy())), lambda found: found
-    if name in _TIED:
-        by = _if_not_null(arguments[1], _struct(v=arguments[1], n=place))
-        return exp.Anonymous(this=name, expressions=[arguments[0].copy(), by]), lambda found: found
     if name in _LISTS:
         pair = _if_not_null(arguments[0], _struct(n=place, v=arguments[0]))
         return exp.Anonymous(this="collect_list", expressions=[pair]), _values

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from spark_trickle.sql.functions import bare_call, function_name
 from spark_trickle.sql.operators import Item, Operator, Project, Window, column, used
 from spark_trickle.sql.ordering import ascending, check_orderable, decides, ordered_columns, shown
 from spark_trickle.sql.parse import wrong
@@ -209,9 +210,8 @@ _ROW_NUMBER = exp.Anonymous(this="row_number", expressions=[])
 
 
 def _wish(call: _Call) -> str:
-    function = call.function.this if isinstance(call.function, exp.IgnoreNulls) else call.function
-    name = function.name if isinstance(function, exp.Anonymous) else type(function).__name__
-    return "_".join([str(name).lower(), *sorted(used(function))[:1]])
+    function = bare_call(call.function)
+    return "_".join([function_name(function), *sorted(used(function))[:1]])
 
 
 def _shown_order(call: _Call) -> str:

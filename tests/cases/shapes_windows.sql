@@ -64,4 +64,9 @@ WITH RECURSIVE r(n) AS (SELECT id FROM cust UNION ALL SELECT n + 2 FROM r WHERE 
 WITH RECURSIVE r(n) AS (SELECT id FROM cust UNION ALL (SELECT n + 2 FROM r WHERE n < 3 UNION ALL SELECT n + 3 FROM r
     WHERE n < 2)) SELECT n FROM r;
 WITH t AS (SELECT id, cust, RANK() OVER (PARTITION BY cust ORDER BY qty) AS r FROM orders) SELECT a.id, b.id AS other
-    FROM t a JOIN t b ON a.cust = b.cust AND a.r = b.r + 1
+    FROM t a JOIN t b ON a.cust = b.cust AND a.r = b.r + 1;
+WITH w AS (SELECT qty FROM orders ORDER BY qty LIMIT 3) SELECT 'x' AS c FROM w a CROSS JOIN w b;
+SELECT id FROM orders o WHERE EXISTS (SELECT 1 FROM items i WHERE i.oid = o.id LIMIT 1);
+SELECT c.id, t.id AS o, t.r FROM cust c, LATERAL (SELECT id, RANK() OVER (ORDER BY qty) AS r FROM orders WHERE cust =
+    c.id) t;
+SELECT c.id, (SELECT o.id FROM orders o WHERE o.cust = c.id ORDER BY o.qty DESC, o.id LIMIT 1) AS best FROM cust c;

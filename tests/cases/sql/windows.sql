@@ -97,3 +97,10 @@ there is no window 'nope' (line 1, column 8). Define it in the WINDOW clause
 SELECT my_own(qty) OVER (ORDER BY id) AS r FROM orders
 ---- UnsupportedSqlError
 my_own OVER cannot be kept incrementally: there is no rule for this window function (line 1, column 8). Use refresh_mode FULL
+
+-- title: where values decide, no row need come first
+SELECT id, MAX_BY(region, qty) OVER (PARTITION BY cust ORDER BY id) AS m, MODE(qty) OVER (PARTITION BY cust) AS o, listagg(region, ',') WITHIN GROUP (ORDER BY qty) OVER (PARTITION BY cust) AS l FROM orders
+---- tree
+Project [id, max_by_qty AS m, mode_qty AS o, listagg_region AS l]
+  Window by [cust] compute [MAX_BY(region, CASE WHEN NOT qty IS NULL THEN STRUCT(qty, region) END) OVER (PARTITION BY cust ORDER BY id) AS max_by_qty, MODE(qty, TRUE) OVER (PARTITION BY cust) AS mode_qty, LISTAGG(region, ',') WITHIN GROUP (ORDER BY qty, region) OVER (PARTITION BY cust) AS listagg_region]
+    Scan orders [id, cust, region, qty]
