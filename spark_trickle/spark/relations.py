@@ -17,6 +17,7 @@ from spark_trickle.model.frontier import Pin
 from spark_trickle.names import TableName, quote
 from spark_trickle.spark.local import key_predicate
 from spark_trickle.spark.sharing import KnownChange, SharedChanges
+from spark_trickle.storage.iceberg import rows_in
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,6 +52,7 @@ class Leaves:
     _made: dict[tuple[Version, str], str] = field(default_factory=dict)
     _kept: list[DataFrame] = field(default_factory=list)
     _counted: dict[str, int] = field(default_factory=dict)
+    _large: frozenset[str] | None = None
 
     def sql(self, query: exp.Expr, steps: Mapping[str, exp.Expr] | None = None) -> str:
         """The query as text that runs in the workspace. `steps` are this node's earlier steps."""
@@ -68,6 +70,14 @@ class Leaves:
             return sql_name(quote(self._view(version, name)))
 
         return resolve(query, relation).transform(self._key_range)
+
+    def large(self) -> frozenset[str]:
+        """Leaves with more rows than it is good to move about."""
+        if self._large is None:
+            session, heads = self.workspace.session, self.workspace.heads()
+            rows = {name: rows_in(session, table) for name, table in self.tables.items() if table in heads}
+            self._large = frozenset(name for name, count in rows.items() if count > self.large_rows)
+        return self._large
 
     def unchanged(self, names: Iterable[str]) -> set[str]:
         """Of these sources those in which nothing changed that the plan reads. Brings small changes here."""
