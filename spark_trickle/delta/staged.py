@@ -1,4 +1,4 @@
-"""The order in which a change is joined: what is small first, and before each large table the rows so far are computed.
+"""A change joined step by step: before it meets another large table, the rows so far are computed.
 
 Of a join with a join Spark knows no size; it would move the large table about. Computed, the rows so far are few: they
 are sent to the large table, and their keys tell which of its files matter.
@@ -25,7 +25,7 @@ def _stepwise(join: Join, large: frozenset[str]) -> Operator:
     found: Operator = join.inputs[0]
     joined = False
     while rest:
-        source = _next(found, rest, waiting, large)
+        source = _next(found, rest, waiting)
         rest.remove(source)
         if joined and _is_large(source, large):
             found = Once(found, always=True)
@@ -36,11 +36,11 @@ def _stepwise(join: Join, large: frozenset[str]) -> Operator:
     return Join((found,), tuple(waiting)) if waiting else found
 
 
-def _next(found: Operator, rest: list[Operator], waiting: list[exp.Expr], large: frozenset[str]) -> Operator:
-    """One that a condition connects with those before it, a small one if there is."""
+def _next(found: Operator, rest: list[Operator], waiting: list[exp.Expr]) -> Operator:
+    """The first that a condition connects with those before it: a small one further on may be connected by few
+    values only, and multiply the rows."""
     connected = [source for source in rest if any(_connects(condition, found, source) for condition in waiting)]
-    small = [source for source in connected if not _is_large(source, large)]
-    return (small or connected or rest)[0]
+    return (connected or rest)[0]
 
 
 def _connects(condition: exp.Expr, found: Operator, source: Operator) -> bool:
