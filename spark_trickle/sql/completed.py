@@ -11,6 +11,7 @@ from sqlglot import exp
 from spark_trickle.sql.functions import APPROXIMATE, function_name, is_ordered
 from spark_trickle.sql.known_types import Kinds, type_of
 from spark_trickle.sql.parse import unsupported
+from spark_trickle.sql.refusals import Refused
 
 _UNORDERED = {exp.DType.MAP, exp.DType.VARIANT}
 _AROUND = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)
@@ -41,9 +42,7 @@ def _check_order(call: exp.Anonymous, text: str, kinds: Kinds) -> None:
         kind = type_of(part.expressions[0] if isinstance(part, exp.Distinct) else part, kinds)
         if kind is not None and (_UNORDERED & {found.this for found in kind.find_all(exp.DataType)}):
             name = function_name(call)
-            why = "several answers are right, and values that are or hold maps or variants have no order to choose by"
-            hint = "Put to_json(...) around the value, or aggregate the keys and values one by one"
-            raise unsupported(text, call, f"{name} of a map or a variant", why, hint, name.upper())
+            raise unsupported(text, call, Refused.UNORDERED_VALUE, name.upper(), name=name)
 
 
 _BY_VALUE = frozenset({"max_by", "min_by", "mode"})

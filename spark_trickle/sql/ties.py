@@ -12,6 +12,7 @@ from sqlglot import exp
 from spark_trickle.sql.functions import ALGEBRAIC, APPROXIMATE, RECOMPUTABLE, bare_call, function_name
 from spark_trickle.sql.operators import column
 from spark_trickle.sql.parse import unsupported
+from spark_trickle.sql.refusals import Refused
 
 _RANKS = frozenset({"rank", "dense_rank", "percent_rank", "cume_dist"})
 _POSITIONS = frozenset({"row_number", "ntile", "lag", "lead"})
@@ -71,8 +72,7 @@ def ties(function: exp.Expr, ordered: bool, spec: exp.WindowSpec | None, text: s
         respectful = not isinstance(function, exp.IgnoreNulls)
         return Ties.FIRST if name == "first_value" and respectful and _from_first_to_here(spec) else Ties.PEERS
     if name not in ALGEBRAIC | RECOMPUTABLE | _BY_VALUE and not listed:
-        why = "there is no rule for this window function"
-        raise unsupported(text, bare, f"{name} OVER", why, "Use refresh_mode FULL", name.upper())
+        raise unsupported(text, bare, Refused.WINDOW_FUNCTION, name.upper(), name=name)
     return Ties.ROWS if rows and not whole else Ties.NONE
 
 
@@ -102,14 +102,7 @@ def numbered(
     if name in _LISTS:
         pair = _if_not_null(arguments[0], _struct(n=place, v=arguments[0]))
         return exp.Anonymous(this="collect_list", expressions=[pair]), _values
-    raise unsupported(
-        text,
-        bare,
-        f"{name} over a RANGE of rows",
-        "rows that tie belong to it in no order",
-        "Write a frame of ROWS, such as ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW",
-        "OVER",
-    )
+    raise unsupported(text, bare, Refused.WINDOW_PEERS, "OVER", name=name)
 
 
 def _field(found: exp.Expr) -> exp.Expr:

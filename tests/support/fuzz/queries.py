@@ -87,7 +87,8 @@ class Queries(Relations):
         step = f"a.{end}" if start != end else f"a.{end} + 1"
         text = (
             f"WITH RECURSIVE {name}(c0, c1) AS (SELECT CAST({start} AS BIGINT), 0 FROM {source.name} UNION ALL "
-            f"SELECT CAST({step} AS BIGINT), {name}.c1 + 1 FROM {name} JOIN {source.name} AS a ON {name}.c0 = a.{start} "
+            f"SELECT CAST({step} AS BIGINT), {name}.c1 + 1 FROM {name} "
+            f"JOIN {source.name} AS a ON {name}.c0 = a.{start} "
             f"WHERE {name}.c1 < 2) SELECT c0, c1 FROM {name}"
         )
         return Query(text, (Output("c0", Kind.INT), Output("c1", Kind.INT)))
