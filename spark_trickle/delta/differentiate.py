@@ -10,14 +10,16 @@ from spark_trickle.delta.shared import delta_of
 from spark_trickle.sql.operators import Operator, Recursion, inputs, scans
 
 
-def delta(node: Node, changed: frozenset[str]) -> Delta | None:
+def delta(node: Node, changed: frozenset[str], large: frozenset[str] = frozenset()) -> Delta | None:
     """The change of a node, if the leaves in `changed` changed and no others; None: there is none.
+
+    The leaves in `large` are many rows: a change is joined with them last, step by step.
 
     Of a `Bag`: its columns and `_weight`, one row per different row. Of `Groups`: one row per key, with what `merge`
     needs. Of `Partitions`: the keys of those touched, for `partitions.partition_change`.
     """
     tree = _tree(node, changed)
-    return None if tree is None else delta_of(tree)
+    return None if tree is None else delta_of(tree, large)
 
 
 def _tree(node: Node, changed: frozenset[str]) -> Operator | None:

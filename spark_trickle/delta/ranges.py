@@ -55,6 +55,8 @@ def restricted(join: Join, place: int, changed: frozenset[str]) -> tuple[Operato
 def ranged(operator: Operator) -> Operator:
     """Ranges wherever rows are narrowed to the keys of a change or of a step."""
     operator = with_inputs(operator, tuple(ranged(source) for source in inputs(operator)))
+    if isinstance(operator, Join):
+        return _ranged_join(operator)
     if not isinstance(operator, Match) or operator.kind is not MatchKind.SEMI:
         return operator
     left = operator.left
@@ -68,6 +70,29 @@ def ranged(operator: Operator) -> Operator:
             if one.name in left.columns and other.name in operator.right.columns:
                 left = _within(left, one.name, operator.right, other.name, nulls=isinstance(bare, exp.NullSafeEQ))
     return replace(operator, left=left)
+
+
+def _ranged_join(join: Join) -> Operator:
+    """Inputs beside the rows of a step are within the range of its keys."""
+    steps = [source for source in join.inputs if isinstance(source, Scan) and source.version == Version.STEP.value]
+    if len(steps) != 1:
+        return join
+    result = list(join.inputs)
+    for condition in join.conditions:
+        bare = condition.unnest()
+        if not isinstance(bare, exp.EQ):
+            continue
+        for one, other in ((bare.left, bare.right), (bare.right, bare.left)):
+            if not isinstance(one, exp.Column) or not isinstance(other, exp.Column):
+                continue
+            if other.name in steps[0].columns:
+                result = [
+                    _within(source, one.name, steps[0], other.name, nulls=False)
+                    if source is not steps[0] and one.name in source.columns
+                    else source
+                    for source in result
+                ]
+    return replace(join, inputs=tuple(result))
 
 
 def _within(left: Operator, name: str, right: Operator, its: str, *, nulls: bool) -> Operator:

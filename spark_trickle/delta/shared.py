@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from spark_trickle.delta.plan import SHARED, Delta, Shared, Version
 from spark_trickle.delta.ranges import kind_of, ranged
+from spark_trickle.delta.staged import staged
 from spark_trickle.sql.operators import (
     Filter,
     Item,
@@ -26,9 +27,14 @@ from spark_trickle.sql.render import render
 from spark_trickle.sql.rewrite import simplified
 
 
-def delta_of(tree: Operator) -> Delta:
-    """The change that a tree with `Once` marks computes."""
+def delta_of(tree: Operator, large: frozenset[str] = frozenset()) -> Delta:
+    """The change that a tree with `Once` marks computes.
+
+    Args:
+        large: leaves that are better not joined with anything whose size is not known.
+    """
     sharing = _Sharing()
+    tree = staged(tree, large)
     sharing.count(tree)
     last = sharing.extracted(tree)
     return Delta(tuple(sharing.steps), render(simplified(ranged(last))))
@@ -54,7 +60,7 @@ class _Sharing:
             return with_inputs(operator, tuple(self.extracted(source) for source in inputs(operator)))
         if operator not in self.made:
             part = self.extracted(operator.input)
-            if self.uses[operator] > 1 and not _cheap(part):
+            if (operator.always or self.uses[operator] > 1) and not _cheap(part):
                 part = self._step(part)
             self.made[operator] = part
         return self.made[operator]

@@ -31,6 +31,11 @@ def hard_to_group(kind: str) -> bool:
     return _FLOATING.search(kind.lower()) is not None or is_map(kind)
 
 
+def groupable(kind: str) -> bool:
+    """Is the type known, and does grouping tell its values apart as comparing them does?"""
+    return bool(kind) and not any(word in kind.lower() for word in ("map<", "variant", "collate"))
+
+
 def is_map(kind: str) -> bool:
     """Is it a map, and not one that holds others?"""
     return kind.lower().startswith("map<") and kind.lower().count("map<") == 1

@@ -77,10 +77,10 @@ class NodeApplier:
         return self._change
 
     def apply(self, changed: frozenset[str]) -> Written:
-        change = delta(self._node, changed)
+        self._small = sum(self._leaves.rows_of(name) for name in changed) <= self._leaves.small_rows
+        change = delta(self._node, changed, self._leaves.large() if self._small else frozenset())
         if change is None:
             return NOTHING
-        self._small = sum(self._leaves.rows_of(name) for name in changed) <= self._leaves.small_rows
         steps: dict[str, exp.Expr] = {TARGET: self._target}
         self._share(change, steps)
         if isinstance(self._node.upkeep, Groups):

@@ -6,7 +6,7 @@ SQL with those names in it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from spark_trickle.model.frontier import Pin
 from spark_trickle.names import TableName, quote
 from spark_trickle.spark.local import key_predicate
 from spark_trickle.spark.sharing import KnownChange, SharedChanges
+from spark_trickle.storage.iceberg import rows_in
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,6 +52,7 @@ class Leaves:
     _made: dict[tuple[Version, str], str] = field(default_factory=dict)
     _kept: list[DataFrame] = field(default_factory=list)
     _counted: dict[str, int] = field(default_factory=dict)
+    _large: frozenset[str] | None = None
 
     def sql(self, query: exp.Expr, steps: Mapping[str, exp.Expr] | None = None) -> str:
         """The query as text that runs in the workspace. `steps` are this node's earlier steps."""
@@ -68,6 +70,25 @@ class Leaves:
             return sql_name(quote(self._view(version, name)))
 
         return resolve(query, relation).transform(self._key_range)
+
+    def large(self) -> frozenset[str]:
+        """Leaves with more rows than it is good to move about."""
+        if self._large is None:
+            session, heads = self.workspace.session, self.workspace.heads()
+            rows = {name: rows_in(session, table) for name, table in self.tables.items() if table in heads}
+            self._large = frozenset(name for name, count in rows.items() if count > self.large_rows)
+        return self._large
+
+    def unchanged(self, names: Iterable[str]) -> set[str]:
+        """Of these sources those in which nothing changed that the plan reads. Brings small changes here."""
+        found: set[str] = set()
+        for name in names:
+            self._bring(name, local=True)
+            rows = self._fetched.get(name)
+            if rows is not None:
+                self._counted[name] = rows.num_rows
+                found.update([name] if rows.num_rows == 0 else [])
+        return found
 
     def rows_of(self, name: str) -> int:
         """Changed rows of a leaf, at the most."""
@@ -108,15 +129,18 @@ class Leaves:
                 uses[table.name] = uses.get(table.name, 0) + 1
         joined = any(node.name.lower() == KEY_RANGE for node in query.find_all(exp.Anonymous))
         for name, count in uses.items():
-            if (Version.CHANGES, name) in self._made:
-                continue
-            window, again = self.windows[name], count > 1 or joined
-            frame, rows = self.shared.get(name, window, self.columns.get(name), local=again)
-            if rows is not None:
-                self._fetched[name] = rows
-            elif again and not isinstance(window, KnownChange):
-                frame = self.keep(frame)
-            self._made[Version.CHANGES, name] = self.name_view(f"changes_{len(self._made)}", frame)
+            self._bring(name, local=count > 1 or joined)
+
+    def _bring(self, name: str, *, local: bool) -> None:
+        if (Version.CHANGES, name) in self._made:
+            return
+        window = self.windows[name]
+        frame, rows = self.shared.get(name, window, self.columns.get(name), local=local)
+        if rows is not None:
+            self._fetched[name] = rows
+        elif local and not isinstance(window, KnownChange):
+            frame = self.keep(frame)
+        self._made[Version.CHANGES, name] = self.name_view(f"changes_{len(self._made)}", frame)
 
     def _view(self, version: Version, name: str) -> str:
         if (version, name) not in self._made:

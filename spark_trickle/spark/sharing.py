@@ -11,13 +11,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import types as t
+
 from spark_trickle.delta.plan import WEIGHT
 from spark_trickle.names import quote
 from spark_trickle.spark.local import fetch, hand_back, travels
 from spark_trickle.storage.windows import Window
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from spark_trickle.storage.changes import ChangeFeed
@@ -38,7 +41,7 @@ class _Fetched:
     window: Window
     columns: frozenset[str]
     rows: pa.Table
-    frame: DataFrame
+    schema: t.StructType
 
 
 class SharedChanges:
@@ -68,16 +71,39 @@ class SharedChanges:
             return _narrowed(change.frame, columns), None
         had = self._fetched.get(source)
         if had is not None and had.window is change and had.columns.issuperset(columns or ()):
-            return _narrowed(had.frame, columns), had.rows
+            return self._of(had, columns)
         shared = columns is not None and self.readers(source) > 1
         names = tuple(dict.fromkeys((*self._wanted.get(source, ()), *(columns or ())))) if shared else columns
         frame = self._feed.frame(change, names)
         if not (local or shared) or change.rows > self._small_rows or not travels(frame.schema):
             return (frame if names == columns else _narrowed(frame, columns)), None
-        rows = fetch(frame)
-        frame = hand_back(self._session, rows, frame.schema)
-        self._fetched[source] = _Fetched(change, frozenset(names or ()), rows, frame)
-        return _narrowed(frame, columns), rows
+        had = self._fetched[source] = _Fetched(change, frozenset(names or ()), fetch(frame), frame.schema)
+        return self._of(had, columns)
+
+    def _of(self, had: _Fetched, columns: tuple[str, ...] | None) -> tuple[DataFrame, pa.Table]:
+        """What one member sees of a change: rows that differ only in columns of others are no change to it."""
+        if columns is None or had.columns == frozenset(columns):
+            return hand_back(self._session, had.rows, had.schema), had.rows
+        names = [*columns, WEIGHT]
+        rows = netted(had.rows.select(names), list(columns))
+        schema = t.StructType([had.schema[name] for name in names])
+        return hand_back(self._session, rows, schema), rows
+
+
+def netted(rows: pa.Table, columns: list[str]) -> pa.Table:
+    """Weights of equal rows added up, those without any left out; as it was where Arrow cannot tell rows apart."""
+    if not columns or not all(_exact(rows.schema.field(name).type) for name in columns):
+        return rows
+    sums = rows.group_by(columns).aggregate([(WEIGHT, "sum")])
+    found = sums.filter(pc.not_equal(sums.column(f"{WEIGHT}_sum"), 0))
+    return found.rename_columns([WEIGHT if name == f"{WEIGHT}_sum" else name for name in found.column_names]).select(
+        [*columns, WEIGHT]
+    )
+
+
+def _exact(kind: pa.DataType) -> bool:
+    simple = (pa.types.is_integer, pa.types.is_string, pa.types.is_large_string, pa.types.is_boolean, pa.types.is_date)
+    return any(check(kind) for check in (*simple, pa.types.is_decimal, pa.types.is_timestamp))
 
 
 def _narrowed(frame: DataFrame, columns: tuple[str, ...] | None) -> DataFrame:

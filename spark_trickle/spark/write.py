@@ -13,7 +13,7 @@ from pyspark.sql import types as t
 from spark_trickle.delta.types import hard_to_group, is_map
 from spark_trickle.names import TableName, quote
 from spark_trickle.spark.failures import spark_errors
-from spark_trickle.storage.iceberg import counts, load, total_records
+from spark_trickle.storage.iceberg import counts, load, rows_in
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -101,9 +101,7 @@ class Writer:
 
     def rows(self, table: TableName) -> int:
         """How many rows the table has."""
-        java = load(self._session, table)
-        current = java.currentSnapshot()
-        return 0 if current is None else total_records(java, int(current.snapshotId())) or 0
+        return rows_in(self._session, table)
 
     def _last(self, table: TableName) -> Written:
         """What the newest snapshot of a table added and removed."""

@@ -247,6 +247,8 @@ class Once:
     """The same rows; a mark for whoever runs the tree: used in several places, it is computed once."""
 
     input: Operator
+    always: bool = False
+    """Computed by itself even if it is used in one place only: what comes next is better done knowing its size."""
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -88,6 +88,13 @@ def total_records(table: JavaTable, snapshot_id: int) -> int | None:
     return None if total is None else total - (deleted or 0)
 
 
+def rows_in(spark: SparkSession, name: TableName) -> int:
+    """How many rows a table has now; 0 where nobody can tell."""
+    java = load(spark, name)
+    current = java.currentSnapshot()
+    return 0 if current is None else total_records(java, int(current.snapshotId())) or 0
+
+
 def ancestors(table: JavaTable, snapshot_id: int) -> list[tuple[int, str]]:
     """A snapshot and those it was made from, newest first, as far as they are kept: id and operation."""
     known = {int(s.snapshotId()): s for s in table.snapshots()}

@@ -12,7 +12,6 @@ from sqlglot import exp
 
 from bench.tpch import data, queries
 from bench.tpch.changes import Amounts, Shop
-from spark_trickle.errors import UnsupportedSqlError
 from tests.support.duck import Kept, Lake, Table
 
 SCALE = 0.01
@@ -54,15 +53,7 @@ def shop_of(lake: Lake) -> Shop:
     return Shop(run, Amounts.of(CHANGED_ROWS), counts)
 
 
-LIMITED = {2, 3, 10, 18, 21}
-REFUSED = pytest.mark.xfail(raises=UnsupportedSqlError, strict=True, reason="LIMIT has no rule yet")
-
-
-@pytest.mark.parametrize(
-    "number",
-    [pytest.param(n, marks=[REFUSED] if n in LIMITED else []) for n in queries.NUMBERS],
-    ids=queries.stream_table,
-)
+@pytest.mark.parametrize("number", queries.NUMBERS, ids=queries.stream_table)
 def test_a_query_is_kept_through_cycles_of_changes(number: int, generated: Path) -> None:
     lake = loaded(generated)
     shop = shop_of(lake)

@@ -12,7 +12,6 @@ from pyspark.sql import SparkSession
 from bench.tpch import data, queries
 from bench.tpch.changes import Amounts, Shop
 from spark_trickle.engine import Engine
-from spark_trickle.errors import UserError
 from spark_trickle.model.refresh import Action
 from tests.spark.engines import opened
 
@@ -37,7 +36,6 @@ def shop(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Itera
         )
 
 
-@pytest.mark.xfail(raises=UserError, strict=True, reason="some of the queries are refused so far")
 def test_all_queries_are_kept_through_changes_one_by_one_and_together(shop: tuple[Engine, Shop]) -> None:
     engine, changes = shop
     names = [queries.stream_table(number) for number in queries.NUMBERS]

@@ -155,9 +155,13 @@ class Kept:
     texts: dict[object, str | None] = field(default_factory=dict)
     """SQL that was generated before."""
     deltas: dict[object, Delta | None] = field(default_factory=dict)
+    large: frozenset[str] = frozenset()
+    """Leaves that count as large: all of them for every other text."""
 
     def __post_init__(self) -> None:
         self.maintenance = plan(build(self.text, self.lake), self.lake.describe)
+        if len(self.text) % 2:
+            self.large = frozenset(self.maintenance.sources)
         for node in self.maintenance.nodes:
             self.lake.run(f'CREATE TABLE after."{node.label}" AS {self.lake.query(node.query)}')
         for table in (*self.maintenance.sources, *(node.label for node in self.maintenance.nodes)):
@@ -168,7 +172,9 @@ class Kept:
         lake = self.lake
         changed = {table for table in self.maintenance.sources if lake.diff(table)}
         for node in self.maintenance.nodes:
-            if not self._compute((node.label, frozenset(changed)), node, partial(delta, changed=frozenset(changed))):
+            if not self._compute(
+                (node.label, frozenset(changed)), node, partial(delta, changed=frozenset(changed), large=self.large)
+            ):
                 continue
             if isinstance(node.upkeep, Partitions):
                 lake.run("CREATE OR REPLACE TABLE step.groups AS FROM step.delta")

@@ -17,8 +17,11 @@ from dataclasses import replace
 from sqlglot import exp
 
 from spark_trickle.delta.plan import WEIGHT, Version
+from spark_trickle.delta.ranges import kind_of
 from spark_trickle.delta.rules.rule import Recur, added, weighted
+from spark_trickle.delta.types import groupable
 from spark_trickle.sql.operators import (
+    Aggregate,
     Filter,
     Item,
     Join,
@@ -54,10 +57,32 @@ def flips(match: Match, of_right: Operator, changed: frozenset[str]) -> Operator
     """Rows of the left side, as it was, for which the answer changed, with both answers beside them."""
     left = at(match.left, (Version.BEFORE if moves(match.left, changed) else Version.AFTER).value)
     candidates: Operator = Match(left, of_right, match.conditions, MatchKind.SEMI)
-    for name, version in ((NOW, Version.AFTER), (THEN, Version.BEFORE)):
-        right = same_keys(at(match.right, version.value), match, of_right)
+    now, then = _both_versions(match, of_right)
+    for name, right in ((NOW, now), (THEN, then)):
         candidates = Match(candidates, right, match.conditions, MatchKind.MARK, name)
     return Filter(candidates, (exp.NEQ(this=column(NOW), expression=column(THEN)),))
+
+
+def _both_versions(match: Match, of_right: Operator) -> tuple[Operator, Operator]:
+    """The right side after and before the window, as far as its rows share a key with its change.
+
+    Narrowed, it is small: what it was before follows from what it is now and its change, without reading it again.
+    """
+    after = same_keys(at(match.right, Version.AFTER.value), match, of_right)
+    read = {name for condition in match.conditions for name in used(condition)}
+    names = tuple(name for name in match.right.columns if name in read)
+    if not pairs(match.conditions, match.left, match.right) or not all(
+        groupable(kind_of(match.right, name)) for name in names
+    ):
+        return after, same_keys(at(match.right, Version.BEFORE.value), match, of_right)
+    kept = tuple(Item(name, column(name)) for name in names)
+    now = Once(Project(after, kept))
+    here = Project(now, (*kept, Item(WEIGHT, exp.cast(exp.Literal.number(1), "bigint"))))
+    undone = Project(of_right, (*kept, Item(WEIGHT, exp.Neg(this=column(WEIGHT)))))
+    both = UnionAll((here, undone), (*names, WEIGHT), aligned=True)
+    grouped = Aggregate(both, kept, (Item(WEIGHT, exp.Sum(this=column(WEIGHT))),))
+    there = Filter(grouped, (exp.GT(this=column(WEIGHT), expression=exp.Literal.number(0)),))
+    return now, Project(there, kept)
 
 
 def _flipped(match: Match, of_right: Operator, changed: frozenset[str]) -> Operator:

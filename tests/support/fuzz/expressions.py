@@ -107,7 +107,8 @@ class Expressions:
             return f"{name}({part()}, {part()})"
         return _FORMS[kind](self, part)
 
-    def predicate(self, reach: Reach, size: int = 2) -> str:
+    def predicate(self, reach: Reach, size: int = 2, whole: bool = False) -> str:
+        """A condition; a whole one is all of a WHERE, or joined to it by AND, so that NULL is as good as false."""
         random = self.random
         if self._may_nest(reach):
             if self.may("exists", 0.12):
@@ -115,11 +116,14 @@ class Expressions:
             if self.may("in subquery", 0.12):
                 kind = self._some_kind(reach)
                 value = self.expression(kind, reach, size - 1)
-                return f"({value} {self._perhaps_not()}IN ({self.members(kind, reach)}))"
+                test = f"({value} {self._perhaps_not()}IN ({self.members(kind, reach)}))"
+                # Where IN is not known, Spark says false, DuckDB NULL.
+                return test if whole else f"COALESCE({test}, FALSE)"
         if size > 0 and random.random() < 0.3:
             word = random.choice((" AND ", " AND ", " OR "))
-            both = f"({self.predicate(reach, size - 1)}{word}{self.predicate(reach, size - 1)})"
-            return f"(NOT {both})" if random.random() < 0.2 else both
+            negated = random.random() < 0.2
+            parts = [self.predicate(reach, size - 1, whole and word == " AND " and not negated) for _ in range(2)]
+            return f"(NOT ({word.join(parts)}))" if negated else f"({word.join(parts)})"
         return self._simple(reach, size)
 
     def _simple(self, reach: Reach, size: int) -> str:

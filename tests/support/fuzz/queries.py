@@ -143,7 +143,7 @@ class Queries(Relations):
             for a, b in self.random.sample(pairs, min(1, len(pairs))):
                 found.append(f"{a.text} {self.random.choice(('=', '=', '=', '=', '<', '<>'))} {b.text}")
         if self.random.random() < 0.5:
-            found.append(self.predicate(reach))
+            found.append(self.predicate(reach, whole=True))
         return found
 
     def _grouped(self, text: str, reach: Reach) -> tuple[str, Reach]:

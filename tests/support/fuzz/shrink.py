@@ -137,7 +137,7 @@ def edits(node: exp.Expr) -> Iterator[Edit]:
         yield from _select_edits(node)
     elif isinstance(node, exp.Subquery) and isinstance(node.this, exp.Select):
         yield lambda found: _replace(found, exp.Literal.number(1))
-    elif isinstance(node, exp.Window | exp.Filter | exp.Case) or _is_operation(node):
+    elif (isinstance(node, exp.Window | exp.Filter | exp.Case) or _is_operation(node)) and not _guards_in(node):
         yield from _part_edits(node)
 
 
@@ -174,6 +174,12 @@ def _select_edits(node: exp.Select) -> Iterator[Edit]:
     group = node.args.get("group")
     for place in range(len(group.expressions) if group and len(group.expressions) > 1 else 0):
         yield lambda found, at=place: found.args["group"].expressions[at].pop() and None  # type: ignore[misc]
+
+
+def _guards_in(node: exp.Expr) -> bool:
+    """COALESCE(... IN (query), FALSE) stays, or goes as a whole with what is around it: the engines differ without."""
+    found = node if node.name.upper() == "COALESCE" or isinstance(node, exp.Coalesce) else None
+    return found is not None and any(each.args.get("query") for each in found.find_all(exp.In))
 
 
 def _has_sets(node: exp.Select) -> bool:
