@@ -27,7 +27,7 @@ def complete(holder: exp.Expr, text: str, kinds: Kinds, said: list[str]) -> None
         name = function_name(call)
         if name in APPROXIMATE:
             said.append(f"{_text(call)} is an approximation: each time its group changes, it is approximated anew")
-        decide = _DECISIONS.get(name)
+        decide = DECISIONS.get(name)
         if decide is not None and not _by_window(call):
             before = _text(call)
             _check_order(call, text, kinds)
@@ -85,6 +85,7 @@ def _mode(call: exp.Anonymous) -> exp.Expr | None:
 
 
 def _collected(call: exp.Anonymous) -> exp.Expr | None:
+    """The values sorted; inside a function for which their order is the same, as they are."""
     if is_ordered(call):
         return None
     whole = call.parent if isinstance(call.parent, exp.Filter) else call
@@ -120,7 +121,7 @@ def _extreme(call: exp.Anonymous) -> exp.Expr | None:
     return call
 
 
-_DECISIONS: dict[str, Callable[[exp.Anonymous], exp.Expr | None]] = {
+DECISIONS: dict[str, Callable[[exp.Anonymous], exp.Expr | None]] = {
     **dict.fromkeys(("any_value", "first", "first_value", "last", "last_value"), _any),
     **dict.fromkeys(("collect_list", "collect_set", "array_agg"), _collected),
     **dict.fromkeys(("listagg", "string_agg"), _listed),

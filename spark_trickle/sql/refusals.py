@@ -102,7 +102,7 @@ class Refused(Enum):
     )
     PIVOT_AFTER_JOINS = Refusal(
         "PIVOT after a join without ON",
-        "whether all that is before it is turned is easily misread",
+        "whether it turns the join or its last table is not told apart here",
         "Put what it turns in a subquery: FROM (SELECT ...) PIVOT ...",
     )
 

@@ -14,13 +14,13 @@ from spark_trickle.sql.operators import column
 from spark_trickle.sql.parse import unsupported
 from spark_trickle.sql.refusals import Refused
 
-_RANKS = frozenset({"rank", "dense_rank", "percent_rank", "cume_dist"})
-_POSITIONS = frozenset({"row_number", "ntile", "lag", "lead"})
-_PICKS = frozenset({"first_value", "last_value", "nth_value"})
-_LISTS = frozenset({"collect_list", "array_agg"})
+RANKS = frozenset({"rank", "dense_rank", "percent_rank", "cume_dist"})
+POSITIONS = frozenset({"row_number", "ntile", "lag", "lead"})
+PICKS = frozenset({"first_value", "last_value", "nth_value"})
+LISTS = frozenset({"collect_list", "array_agg"})
 _BY_VALUE = frozenset({"max_by", "min_by", "mode"})
 """What these leave open, values have decided (`completed`)."""
-_BY_ARRIVAL = frozenset({"collect_set", "listagg", "string_agg"}) | APPROXIMATE
+BY_ARRIVAL = frozenset({"collect_set", "listagg", "string_agg"}) | APPROXIMATE
 _SAME = {"first": "first_value", "any_value": "first_value", "last": "last_value"}
 
 
@@ -60,13 +60,13 @@ def ties(function: exp.Expr, ordered: bool, spec: exp.WindowSpec | None, text: s
     """How a window function depends on ties."""
     bare = bare_call(function)
     name = function_name(bare)
-    if name in _RANKS:
+    if name in RANKS:
         return Ties.NONE
-    if name in _POSITIONS:
+    if name in POSITIONS:
         return Ties.ROWS
     whole, rows = _is_whole(ordered, spec), spec is not None and str(spec.args.get("kind")).upper() == "ROWS"
     listed = isinstance(function, exp.WithinGroup)
-    if name in _PICKS | _LISTS | _BY_ARRIVAL and not listed:
+    if name in PICKS | LISTS | BY_ARRIVAL and not listed:
         if whole or rows:
             return Ties.WHOLE if whole else Ties.ROWS
         respectful = not isinstance(function, exp.IgnoreNulls)
@@ -99,7 +99,7 @@ def numbered(
         there = exp.EQ(this=place, expression=arguments[1].copy())
         # All but one value are NULL: the greatest is that one.
         return exp.Max(this=exp.case().when(there, arguments[0].copy())), lambda found: found
-    if name in _LISTS:
+    if name in LISTS:
         pair = _if_not_null(arguments[0], _struct(n=place, v=arguments[0]))
         return exp.Anonymous(this="collect_list", expressions=[pair]), _values
     raise unsupported(text, bare, Refused.WINDOW_PEERS, "OVER", name=name)

@@ -136,7 +136,7 @@ this PIVOT cannot be kept incrementally: it has several lists of values (line 1,
 -- title: a PIVOT after CROSS JOIN
 SELECT * FROM items CROSS JOIN (SELECT name, tier FROM cust) c PIVOT (SUM(tier) FOR name IN ('a'))
 ---- UnsupportedSqlError
-PIVOT after a join without ON cannot be kept incrementally: whether all that is before it is turned is easily misread (line 1, column 64). Put what it turns in a subquery: FROM (SELECT ...) PIVOT ...
+PIVOT after a join without ON cannot be kept incrementally: whether it turns the join or its last table is not told apart here (line 1, column 64). Put what it turns in a subquery: FROM (SELECT ...) PIVOT ...
 
 -- title: FETCH
 SELECT id FROM orders ORDER BY id FETCH FIRST 3 ROWS ONLY
