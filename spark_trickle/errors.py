@@ -94,8 +94,9 @@ class UnsupportedSqlError(SqlError):
         hint: str | None = None,
         line: int | None = None,
         column: int | None = None,
+        refusal: str = "",
     ) -> None:
-        self.construct, self.why = construct, why
+        self.construct, self.why, self.refusal = construct, why, refusal
         super().__init__(f"{construct} cannot be kept incrementally: {why}", hint=hint, line=line, column=column)
 
 

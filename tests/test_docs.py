@@ -36,3 +36,9 @@ def test_the_page_of_settings_is_what_the_settings_say() -> None:
     root = Path(__file__).parents[1]
     made = runpy.run_path(str(root / "scripts" / "document_settings.py"))["text"]()
     assert (root / "docs" / "settings.md").read_text(encoding="utf-8") == made, "run scripts/document_settings.py"
+
+
+def test_the_page_of_sql_is_what_the_rules_say() -> None:
+    root = Path(__file__).parents[1]
+    made = runpy.run_path(str(root / "scripts" / "document_sql.py"))["text"]()
+    assert (root / "docs" / "sql.md").read_text(encoding="utf-8") == made, "run scripts/document_sql.py"

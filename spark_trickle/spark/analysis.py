@@ -27,6 +27,7 @@ from spark_trickle.sql.determinism import nondeterministic
 from spark_trickle.sql.normalize import normalized
 from spark_trickle.sql.operators import Aggregate, Operator, Window, inputs, scans
 from spark_trickle.sql.parse import tokenize
+from spark_trickle.sql.refusals import Refused, refused
 from spark_trickle.sql.show import show as show_tree
 from spark_trickle.sql.sources import SourceTable, SourceView
 from spark_trickle.storage.views import load_view
@@ -90,11 +91,7 @@ def analyze(workspace: Workspace, query: str, stream_tables: Iterable[TableName]
     try:
         operator = build(query, sources, tuple(name for name, _ in columns), completions)
         if _mentions(query, workspace.functions) and aggregates(frame) and not _groups(operator):
-            raise UnsupportedSqlError(
-                "a user-defined aggregate",
-                "whether it depends on the order of rows is not known",
-                hint="Use Spark's own aggregates, or refresh_mode FULL",
-            )
+            raise refused(Refused.USER_AGGREGATE)
         notices.extend((*query_notices(query), *completions))
         tree = show_tree(operator)
         if where is None:
@@ -188,11 +185,7 @@ def _check_types(workspace: Workspace, plan: MaintenancePlan, wanted: tuple[tupl
     found = _describe(workspace, _whole(plan))
     for (name, kind), column in zip(wanted, found, strict=True):
         if column.type != kind:
-            raise UnsupportedSqlError(
-                f"column '{name}'",
-                f"it would have the type {column.type} instead of {kind}",
-                hint="Use refresh_mode FULL",
-            )
+            raise refused(Refused.OTHER_TYPE, name=name, found=column.type, wanted=kind)
 
 
 def _check_columns(names: list[str]) -> None:

@@ -15,6 +15,7 @@ from spark_trickle.sql.completed import complete
 from spark_trickle.sql.functions import algebraic, function_name, has_aggregate, is_generator
 from spark_trickle.sql.operators import column
 from spark_trickle.sql.parse import unsupported, wrong
+from spark_trickle.sql.refusals import Refused
 from spark_trickle.sql.scope import AmbiguousError, Scope
 from spark_trickle.sql.shorthand import BOUND, exact_decimal, variant_path, without_stars
 
@@ -188,20 +189,20 @@ def _not_found(node: exp.Expr, names: list[str], where: Binding) -> SqlError:
     return wrong(where.text, node, f"column '{written}' does not exist", hint=f"There is: {known or 'nothing'}")
 
 
-_REJECTED: tuple[tuple[type[exp.Expr], str, str, str], ...] = (
-    (exp.All, "ALL (subquery)", "there is no rule for it yet", "Compare with a scalar subquery: (SELECT max(...) ...)"),
-    (exp.Star, "* in an expression", "it stands for several columns", "Name the columns"),
-    (exp.Placeholder, "a parameter", "a stored query has none", "Write the value"),
-    (exp.Parameter, "a parameter", "a stored query has none", "Write the value"),
+_REJECTED: tuple[tuple[type[exp.Expr], Refused], ...] = (
+    (exp.All, Refused.ALL_SUBQUERY),
+    (exp.Star, Refused.STAR_IN_EXPRESSION),
+    (exp.Placeholder, Refused.PARAMETER),
+    (exp.Parameter, Refused.PARAMETER),
 )
 
 
 def _reject(node: exp.Expr, where: Binding) -> None:
     if isinstance(node, exp.Star) and isinstance(node.parent, exp.Count):
         return
-    for kind, construct, why, hint in _REJECTED:
+    for kind, what in _REJECTED:
         if isinstance(node, kind) and not isinstance(node.parent, (exp.Like, exp.ILike)):
-            raise unsupported(where.text, node, construct, why, hint, kind.__name__.upper())
+            raise unsupported(where.text, node, what, kind.__name__.upper())
     if isinstance(node, exp.Anonymous) and is_generator(node):
         raise wrong(where.text, node, f"{node.name} inside an expression", hint="Put it in a subquery of its own")
 

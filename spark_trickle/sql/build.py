@@ -12,6 +12,7 @@ from sqlglot import exp
 from spark_trickle.errors import SqlError, UserError
 from spark_trickle.sql import generators, joins, pivot, select
 from spark_trickle.sql.bind import Binding, bind
+from spark_trickle.sql.clauses import check_clauses
 from spark_trickle.sql.free import free
 from spark_trickle.sql.limits import limited
 from spark_trickle.sql.operators import (
@@ -31,6 +32,7 @@ from spark_trickle.sql.operators import (
 )
 from spark_trickle.sql.parse import parse_query, unsupported, wrong
 from spark_trickle.sql.recursion import again, recursion, refers_to_itself
+from spark_trickle.sql.refusals import Refused
 from spark_trickle.sql.relations import Built, Relation, union_all
 from spark_trickle.sql.rewrite import simplified
 from spark_trickle.sql.scope import Names, Scope, check_name
@@ -58,6 +60,7 @@ def build(
         UnsupportedSqlError: it can, but a part of it cannot be kept incrementally.
     """
     tree = parse_query(query)
+    check_clauses(tree, query)
     lambdas = {name.name for found in tree.find_all(exp.Lambda) for name in found.expressions}
     # A column with the name of a lambda's parameter would be captured by it.
     builder = Builder(query, catalog, Names(lambdas))
@@ -137,7 +140,7 @@ class Builder:
         elif isinstance(node, exp.Values):
             built = self._values(node, outer)
         else:
-            raise unsupported(self.text, node, type(node).__name__.upper(), "there is no rule for it")
+            raise unsupported(self.text, node, Refused.QUERY_FORM, name=type(node).__name__.upper())
         return limited(self, node, built, Binding(self.text, Scope(), Pending(self, ctes), outer=outer or Scope()))
 
     def with_entries(self, node: exp.Expr, ctes: Mapping[str, Cte], outer: Scope | None) -> Mapping[str, Cte]:
@@ -177,14 +180,11 @@ class Builder:
                 found = self.renamed(self.query(node.this, ctes, outer), node)
             case exp.Values():
                 found = self.renamed(self._values(node, outer), node)
+            case exp.Unnest():
+                raise unsupported(self.text, node, Refused.UNNEST, "UNNEST")
             case _:
-                raise unsupported(
-                    self.text,
-                    node,
-                    f"{type(node).__name__.upper()} in FROM",
-                    "there is no rule for it",
-                    "Use refresh_mode FULL",
-                )
+                name = type(node).__name__.upper()
+                raise unsupported(self.text, node, Refused.FROM_ENTRY, name, name=name)
         for turned in node.args.get("pivots") or ():
             found = pivot.pivoted(self, found, turned, ctes)
         for join in node.args.get("joins") or ():
@@ -192,21 +192,10 @@ class Builder:
         return found
 
     def _reject_relation(self, node: exp.Expr) -> None:
-        for clause, construct, why, hint in (
-            ("sample", "TABLESAMPLE", "which rows it takes is random", "Filter on a column instead"),
-            ("version", "time travel", "a stream table follows its sources", "Leave the version out"),
-            ("when", "time travel", "a stream table follows its sources", "Leave the version out"),
-        ):
-            if node.args.get(clause):
-                value = node.args[clause]
-                raise unsupported(
-                    self.text,
-                    value[0] if isinstance(value, list) else value,
-                    construct,
-                    why,
-                    hint,
-                    construct.split()[0],
-                )
+        if node.args.get("sample"):
+            raise unsupported(self.text, node.args["sample"], Refused.SAMPLE, "TABLESAMPLE")
+        if node.args.get("version"):
+            raise unsupported(self.text, node.args["version"], Refused.TIME_TRAVEL, "OF")
 
     def renamed(self, built: Built, node: exp.Expr) -> Relation:
         """A query under the alias that FROM gives it."""
@@ -241,7 +230,9 @@ class Builder:
                 completions=self.completions,
                 kinds=self.kinds,
             )
-            return inner.query(parse_query(source.text), {}).under(qualifier, columns)
+            tree = parse_query(source.text)
+            check_clauses(tree, source.text)
+            return inner.query(tree, {}).under(qualifier, columns)
         for name, _ in source.columns:
             check_name(name, f"table {source.key}")
         items = tuple(ScanColumn(self.names.fresh(name), name, kind) for name, kind in source.columns)
@@ -263,8 +254,12 @@ class Builder:
         """One more relation beside those before it."""
         if isinstance(node.this, exp.Lateral) and isinstance(node.this.this, exp.Func):
             where = Binding(self.text, left.scope, Pending(self, ctes), outer=outer or Scope())
-            return generators.lateral_join(self, left, node, where)
-        return joins.join(self, left, node, ctes, outer or Scope())
+            found = generators.lateral_join(self, left, node, where)
+        else:
+            found = joins.join(self, left, node, ctes, outer or Scope())
+        for turned in node.args.get("pivots") or ():
+            found = pivot.pivoted(self, found, turned, ctes)
+        return found
 
 
 def _groups(operator: Operator) -> bool:

@@ -11,6 +11,7 @@ from sqlglot import exp
 from spark_trickle.sql.functions import APPROXIMATE, function_name, is_ordered
 from spark_trickle.sql.known_types import Kinds, type_of
 from spark_trickle.sql.parse import unsupported
+from spark_trickle.sql.refusals import Refused
 
 _UNORDERED = {exp.DType.MAP, exp.DType.VARIANT}
 _AROUND = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)
@@ -26,7 +27,7 @@ def complete(holder: exp.Expr, text: str, kinds: Kinds, said: list[str]) -> None
         name = function_name(call)
         if name in APPROXIMATE:
             said.append(f"{_text(call)} is an approximation: each time its group changes, it is approximated anew")
-        decide = _DECISIONS.get(name)
+        decide = DECISIONS.get(name)
         if decide is not None and not _by_window(call):
             before = _text(call)
             _check_order(call, text, kinds)
@@ -41,9 +42,7 @@ def _check_order(call: exp.Anonymous, text: str, kinds: Kinds) -> None:
         kind = type_of(part.expressions[0] if isinstance(part, exp.Distinct) else part, kinds)
         if kind is not None and (_UNORDERED & {found.this for found in kind.find_all(exp.DataType)}):
             name = function_name(call)
-            why = "several answers are right, and values that are or hold maps or variants have no order to choose by"
-            hint = "Put to_json(...) around the value, or aggregate the keys and values one by one"
-            raise unsupported(text, call, f"{name} of a map or a variant", why, hint, name.upper())
+            raise unsupported(text, call, Refused.UNORDERED_VALUE, name.upper(), name=name)
 
 
 _BY_VALUE = frozenset({"max_by", "min_by", "mode"})
@@ -86,6 +85,7 @@ def _mode(call: exp.Anonymous) -> exp.Expr | None:
 
 
 def _collected(call: exp.Anonymous) -> exp.Expr | None:
+    """The values sorted; inside a function for which their order is the same, as they are."""
     if is_ordered(call):
         return None
     whole = call.parent if isinstance(call.parent, exp.Filter) else call
@@ -121,7 +121,7 @@ def _extreme(call: exp.Anonymous) -> exp.Expr | None:
     return call
 
 
-_DECISIONS: dict[str, Callable[[exp.Anonymous], exp.Expr | None]] = {
+DECISIONS: dict[str, Callable[[exp.Anonymous], exp.Expr | None]] = {
     **dict.fromkeys(("any_value", "first", "first_value", "last", "last_value"), _any),
     **dict.fromkeys(("collect_list", "collect_set", "array_agg"), _collected),
     **dict.fromkeys(("listagg", "string_agg"), _listed),

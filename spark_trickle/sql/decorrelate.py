@@ -32,6 +32,7 @@ from spark_trickle.sql.operators import (
     used,
 )
 from spark_trickle.sql.parse import unsupported
+from spark_trickle.sql.refusals import Refused
 from spark_trickle.sql.scope import Names
 
 _EQUALITIES = (exp.EQ, exp.NullSafeEQ)
@@ -113,9 +114,7 @@ class Decorrelation:
                 return self._beside(turned)
             case OuterJoin() | Match():
                 return self._beside(operator)
-        raise unsupported(
-            self.text, None, "a correlated recursion", "it is another one for each outer row", "Use a join", "RECURSIVE"
-        )
+        raise unsupported(self.text, None, Refused.CORRELATED_RECURSION, "RECURSIVE")
 
     def one_row(self, aggregate: Aggregate) -> tuple[Pulled, dict[str, exp.Expr]]:
         """An aggregate over everything that an outer row sees, as groups; an outer row may find none.
@@ -135,9 +134,7 @@ class Decorrelation:
         """The value of an aggregate beside an outer row, over the column of the groups."""
         name = function_name(bare_call(item.expression))
         if name in _NOT_NULL_ON_NOTHING:
-            raise unsupported(
-                self.text, None, f"{name} in a correlated subquery", "over no rows it is not NULL", "Use a join"
-            )
+            raise unsupported(self.text, None, Refused.VALUE_OF_NOTHING, name.upper(), name=name)
         value = _ON_NOTHING.get(name)
         if value is None:
             return column(item.name)

@@ -14,6 +14,7 @@ from spark_trickle.sql.functions import function_name, is_generator
 from spark_trickle.sql.known_types import element, fields, is_map, type_of
 from spark_trickle.sql.operators import Filter, Generate, OneRow, Operator, column, conjuncts
 from spark_trickle.sql.parse import unsupported, wrong
+from spark_trickle.sql.refusals import Refused
 from spark_trickle.sql.relations import Relation
 from spark_trickle.sql.scope import Scope, Visible
 
@@ -95,23 +96,11 @@ def lateral_join(builder: Builder, left: Relation, node: exp.Join, where: Bindin
     condition = node.args.get("on") or exp.true()
     always = isinstance(condition, exp.Boolean) and bool(condition.this)
     if side not in ("", "LEFT") or (side and not always) or node.args.get("using"):
-        raise unsupported(
-            builder.text,
-            lateral,
-            f"{side or 'JOIN'} LATERAL {function_name(lateral.this)} with a condition",
-            "a row stays when none of the rows made of it fits",
-            "Filter the array instead: LEFT JOIN LATERAL explode(filter(...))",
-            "LATERAL",
-        )
+        join, name = f"{side} JOIN".strip(), function_name(lateral.this)
+        raise unsupported(builder.text, lateral, Refused.GENERATOR_CONDITION, "LATERAL", join=join, name=name)
     if side and "start" not in condition.meta:
-        raise unsupported(
-            builder.text,
-            lateral,
-            f"LEFT JOIN LATERAL {function_name(lateral.this)} without ON",
-            "Spark loses the rows that it should keep",
-            "Write ON true after it, or LATERAL VIEW OUTER",
-            "LATERAL",
-        )
+        name = function_name(lateral.this)
+        raise unsupported(builder.text, lateral, Refused.GENERATOR_WITHOUT_ON, "LATERAL", name=name)
     alias = lateral.args.get("alias")
     names = tuple(found.name for found in alias.args.get("columns") or ()) if alias else ()
     made = _generator(lateral.this, names, where, builder, outer=bool(side))
@@ -138,14 +127,7 @@ def _generator(
         raise wrong(builder.text, call, f"{len(names)} names for the {len(shown)} columns of {function}")
     known = names or shown
     if known is None:
-        raise unsupported(
-            builder.text,
-            call,
-            f"{function} without names",
-            "how many columns it makes is not known here",
-            f"Name them: {function}(...) AS (a, b)",
-            function.upper(),
-        )
+        raise unsupported(builder.text, call, Refused.GENERATOR_NAMES, function.upper(), name=function)
     return Generator(bound, tuple((name, builder.names.fresh(name)) for name in known), outer)
 
 
@@ -185,14 +167,10 @@ def _range(builder: Builder, call: exp.Expr) -> exp.Expr:
     except ValueError:
         bounds = []
     if not bounds or (len(bounds) == 3 and bounds[2] == 0):
-        raise unsupported(
-            builder.text, call, "range", "only whole numbers as bounds have a rule", "Write the numbers themselves"
-        )
+        raise unsupported(builder.text, call, Refused.RANGE_BOUNDS)
     numbers = range(*bounds)
     if len(numbers) > _MOST:
-        raise unsupported(
-            builder.text, call, "range", f"it makes more than {_MOST} rows", "Make a table of the numbers"
-        )
+        raise unsupported(builder.text, call, Refused.RANGE_SIZE, most=str(_MOST))
     if not numbers:
         empty = exp.cast(exp.Anonymous(this="array", expressions=[]), exp.DataType.build("array<bigint>", "spark"))
         return exp.Anonymous(this="explode", expressions=[empty])
@@ -205,10 +183,4 @@ def _range(builder: Builder, call: exp.Expr) -> exp.Expr:
 
 
 def _unknown(builder: Builder, call: exp.Expr) -> Exception:
-    return unsupported(
-        builder.text,
-        call,
-        f"table function {function_name(call)}",
-        "what rows it makes is not known to depend on its arguments alone",
-        "Use explode, inline, stack, json_tuple or range; or refresh_mode FULL",
-    )
+    return unsupported(builder.text, call, Refused.TABLE_FUNCTION, name=function_name(call))

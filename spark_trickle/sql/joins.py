@@ -24,6 +24,7 @@ from spark_trickle.sql.operators import (
     conjuncts,
 )
 from spark_trickle.sql.parse import unsupported, wrong
+from spark_trickle.sql.refusals import Refused
 from spark_trickle.sql.relations import Built, Relation
 from spark_trickle.sql.scope import Scope, Visible
 from spark_trickle.sql.subqueries import Pending, peeled
@@ -39,10 +40,6 @@ def join(builder: Builder, left: Relation, node: exp.Join, ctes: Mapping[str, Ct
     kind = _kind(builder, node)
     if isinstance(node.this, exp.Lateral) and isinstance(node.this.this, exp.Subquery):
         return _lateral(builder, left, node, ctes, outer)
-    if isinstance(node.this, (exp.Lateral, exp.Unnest)):
-        raise unsupported(
-            builder.text, node.this, "LATERAL", "there is no rule for it yet", "Use refresh_mode FULL", "LATERAL"
-        )
     right = builder.relation(node.this, ctes, outer)
     names = _shared(left.scope, right.scope, node)
     if names:
@@ -66,7 +63,7 @@ def _kind(builder: Builder, node: exp.Join) -> str:
     if kind in ("", "OUTER", "INNER", "CROSS") and side in ("", "LEFT", "RIGHT", "FULL"):
         return side
     name = f"{side} {kind}".strip()
-    raise unsupported(builder.text, node.this, f"{name} JOIN", "Spark does not have it", "Turn the sides around", side)
+    raise unsupported(builder.text, node.this, Refused.JOIN_KIND, side, name=name)
 
 
 def _joined(kind: str, left: Relation, right: Relation, conditions: tuple[exp.Expr, ...]) -> Operator:
@@ -92,14 +89,7 @@ def _with_subqueries(
     for name, found in list(pending.found.items()):
         others = set(right.operator.columns) & found.reads
         if others and set(left.operator.columns) & found.reads:
-            raise unsupported(
-                builder.text,
-                node.args["on"],
-                "a subquery about both sides in ON of this join",
-                "it would be another one for each pair of rows",
-                "Compute it for one side in a subquery in FROM",
-                "ON",
-            )
+            raise unsupported(builder.text, node.args["on"], Refused.SUBQUERY_ABOUT_PAIRS, "ON")
         if others:
             right = replace(right, operator=pending.beside(right.operator, [name]))
         else:
@@ -154,9 +144,7 @@ def _lateral(builder: Builder, left: Relation, node: exp.Join, ctes: Mapping[str
     """A subquery that reads the rows before it."""
     kind = _kind(builder, node)
     if kind not in ("", "LEFT") or node.args.get("using") or (node.method or "").upper() == "NATURAL":
-        raise unsupported(
-            builder.text, node.this, "this join with LATERAL", "Spark has inner and left ones", None, "LATERAL"
-        )
+        raise unsupported(builder.text, node.this, Refused.LATERAL_JOIN, "LATERAL")
     built = builder.query(node.this.this, ctes, left.scope.within(outer))
     core, found = peeled(built, left.scope.within(outer))
     outputs, values = [], dict[str, exp.Expr]()
@@ -182,7 +170,7 @@ def _left_lateral(
     scope = left.scope.beside(right.scope)
     condition = _condition(builder, node, scope, outer, pending)
     if pending.found:
-        raise unsupported(builder.text, node.args["on"], "a subquery in ON of LATERAL", "it has no rule", None, "ON")
+        raise unsupported(builder.text, node.args["on"], Refused.LATERAL_SUBQUERY_IN_ON, "ON")
     pulled = Decorrelation(left.operator, builder.names, builder.text).pull(right.operator)
     on = (*pulled.conditions, *(conjuncts(condition) if condition is not None else ()))
     return Relation(OuterJoin(left.operator, pulled.operator, on), scope)

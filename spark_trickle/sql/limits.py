@@ -15,6 +15,7 @@ from spark_trickle.sql.bind import Binding, bind
 from spark_trickle.sql.operators import Filter, Item, Limit, Project, column, used
 from spark_trickle.sql.ordering import ascending, check_orderable, decides, ordered_columns
 from spark_trickle.sql.parse import unsupported, wrong
+from spark_trickle.sql.refusals import Refused
 from spark_trickle.sql.relations import Built
 from spark_trickle.sql.scope import Scope, Visible
 
@@ -47,8 +48,8 @@ class Sorted:
 
 def cut_of(node: exp.Expr, text: str) -> Cut | None:
     """The LIMIT and OFFSET of a query, or None if there is nothing to cut."""
-    if node.args.get("fetch") is not None:
-        raise unsupported(text, node.args["fetch"], "FETCH", "Spark does not know it", "Write LIMIT", "FETCH")
+    if isinstance(node.args.get("limit"), exp.Fetch):
+        raise unsupported(text, None, Refused.FETCH, "FETCH")
     count = _number(node.args.get("limit"), "LIMIT", text)
     offset = _number(node.args.get("offset"), "OFFSET", text) or 0
     if count is None and not offset:
@@ -88,9 +89,7 @@ def limited(builder: Builder, node: exp.Expr, built: Built, where: Binding) -> B
         return built
     for part in cut.order:
         if part.find(exp.Query) is not None:
-            raise unsupported(
-                builder.text, part, "a subquery in ORDER BY", "there is no rule for it", "Select its value", "ORDER"
-            )
+            raise unsupported(builder.text, part, Refused.ORDER_SUBQUERY, "ORDER")
     outputs = {found for _, found in built.outputs}
     names = tuple(Visible((), name, found) for name, found in built.outputs)
     tables = tuple(replace(v, hidden=True) for v in where.scope.columns if v.column in outputs)
@@ -125,8 +124,7 @@ def cut_to(builder: Builder, node: exp.Expr, built: Built, cut: Cut, order: list
     outputs = list(dict.fromkeys(found for _, found in built.outputs))
     rest = [name for name in outputs if name not in read]
     if rest and not decides(built.operator, read):
-        hint = "Order by columns that tell all rows apart, or leave this one out"
-        check_orderable(built.operator, rest, builder.text, "LIMIT", hint, "LIMIT")
+        check_orderable(built.operator, rest, builder.text, "LIMIT", "LIMIT")
         shown = {found: name for name, found in reversed(built.outputs)}
         written = ", ".join(part.sql(dialect="spark") for part in cut.order)
         others = ", ".join(shown[name] for name in rest)
@@ -141,12 +139,12 @@ def cut_to(builder: Builder, node: exp.Expr, built: Built, cut: Cut, order: list
 
 def _without_order(builder: Builder, node: exp.Expr) -> SqlError:
     keyword = "LIMIT" if node.args.get("limit") is not None else "OFFSET"
-    why = "which rows it leaves is open"
+    place = node.args[keyword.lower()]
     for clause in ("sort", "cluster", "distribute"):
         if node.args.get(clause) is not None:
-            why = f"{clause.upper()} BY orders parts of the rows only, so which ones it leaves is open"
-    hint = "Add ORDER BY: with an order it is kept incrementally"
-    return unsupported(builder.text, node.args[keyword.lower()], f"{keyword} without ORDER BY", why, hint, keyword)
+            what = Refused.LIMIT_OF_PARTS
+            return unsupported(builder.text, place, what, keyword, keyword=keyword, clause=clause.upper())
+    return unsupported(builder.text, place, Refused.LIMIT_WITHOUT_ORDER, keyword, keyword=keyword)
 
 
 def _number(clause: exp.Expr | None, keyword: str, text: str) -> int | None:
@@ -157,14 +155,8 @@ def _number(clause: exp.Expr | None, keyword: str, text: str) -> int | None:
         return None
     number = _constant(value)
     if number is None:
-        raise unsupported(
-            text,
-            clause,
-            f"{keyword} {value.sql(dialect='spark')}",
-            "it is not a plain number",
-            "Write the number",
-            keyword,
-        )
+        shown = value.sql(dialect="spark")
+        raise unsupported(text, clause, Refused.LIMIT_VALUE, keyword, keyword=keyword, value=shown)
     if number < 0:
         raise wrong(text, clause, f"{keyword} {number}: it cannot be negative")
     return number

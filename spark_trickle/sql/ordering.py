@@ -23,6 +23,7 @@ from spark_trickle.sql.operators import (
     inputs,
 )
 from spark_trickle.sql.parse import unsupported
+from spark_trickle.sql.refusals import Refused
 
 _UNORDERED = ("map<", "variant")
 
@@ -71,13 +72,11 @@ def kinds(operator: Operator) -> dict[str, str]:
     return {name: kind for name, kind in below.items() if name in operator.columns}
 
 
-def check_orderable(
-    operator: Operator, columns: Iterable[str], text: str, construct: str, hint: str, keyword: str
-) -> None:
+def check_orderable(operator: Operator, columns: Iterable[str], text: str, construct: str, keyword: str) -> None:
     """Refuse to decide ties by what has no order."""
     known = kinds(operator)
     for name in columns:
         kind = known.get(name, "")
         if any(word in kind for word in _UNORDERED):
-            why = f"column '{name}' has the type {kind}, which cannot be compared, and is needed to tell rows apart"
-            raise unsupported(text, None, construct, why, hint, keyword)
+            what = Refused.TIES_WITHOUT_ORDER
+            raise unsupported(text, None, what, keyword, name=construct, by=name, kind=kind)

@@ -12,6 +12,7 @@ from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from spark_trickle.errors import SqlError, UnsupportedSqlError
+from spark_trickle.sql.refusals import Refused, refused
 
 _UNDERSTOOD = ("COUNT", "SUM", "AVG", "MIN", "MAX")
 _SPECIAL_SYNTAX = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "POSITION", "SUBSTRING", "OVERLAY", "CEIL", "FLOOR")
@@ -114,11 +115,16 @@ def place(text: str, node: exp.Expr | None, keyword: str | None = None) -> tuple
 
 
 def unsupported(
-    text: str, node: exp.Expr | None, construct: str, why: str, hint: str | None = None, keyword: str | None = None
+    text: str, node: exp.Expr | None, what: Refused, at: str | None = None, **said: str
 ) -> UnsupportedSqlError:
-    """The error for a construct without a rule, with its place."""
-    line, at = place(text, node, keyword)
-    return UnsupportedSqlError(construct, why, hint=hint, line=line, column=at)
+    """The error for a construct without a rule, with its place.
+
+    Args:
+        at: the keyword that introduces it.
+        said: what its words in braces stand for.
+    """
+    line, column = place(text, node, at)
+    return refused(what, line=line, column=column, **said)
 
 
 def wrong(text: str, node: exp.Expr | None, message: str, hint: str | None = None) -> SqlError:

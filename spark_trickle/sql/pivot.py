@@ -15,6 +15,7 @@ from spark_trickle.sql.functions import algebraic, bare_call, function_name, is_
 from spark_trickle.sql.known_types import type_of
 from spark_trickle.sql.operators import Filter, Generate, Item, Operator, Project, column, used
 from spark_trickle.sql.parse import unsupported, wrong
+from spark_trickle.sql.refusals import Refused
 from spark_trickle.sql.relations import Relation
 from spark_trickle.sql.scope import Scope, Visible
 from spark_trickle.sql.subqueries import Pending
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 def pivoted(builder: Builder, relation: Relation, node: exp.Pivot, ctes: Mapping[str, Cte]) -> Relation:
     """A relation with PIVOT or UNPIVOT after it."""
     if len(node.args["fields"]) != 1 or not isinstance(node.args["fields"][0], exp.In):
-        raise unsupported(builder.text, node, "this PIVOT", "there is no rule for it", "Write FOR column IN (values)")
+        raise unsupported(builder.text, node, Refused.PIVOT_FORM, "PIVOT")
     found = _unpivot(builder, relation, node) if node.args.get("unpivot") else _pivot(builder, relation, node, ctes)
     alias = node.args.get("alias")
     if alias is None:
@@ -135,14 +136,7 @@ def _absent_is_null(builder: Builder, node: exp.Expr, calls: list[exp.Expr]) -> 
         elif kind.this.name not in _NUMERIC:
             return False
     if doubtful:
-        raise unsupported(
-            builder.text,
-            node,
-            "this PIVOT",
-            "whether a value without rows gives NULL depends on a type that is not known here",
-            "Write the aggregates as agg(...) FILTER (WHERE column = value), or cast their argument",
-            "PIVOT",
-        )
+        raise unsupported(builder.text, node, Refused.PIVOT_TYPE, "PIVOT")
     return True
 
 

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from spark_trickle.sql.operators import Again, Recursion, ScanColumn
 from spark_trickle.sql.parse import unsupported, wrong
+from spark_trickle.sql.refusals import Refused
 from spark_trickle.sql.relations import Built, in_order
 
 if TYPE_CHECKING:
@@ -27,18 +28,10 @@ def recursion(builder: Builder, cte: Cte) -> Built:
     if not isinstance(query, exp.Union):
         raise wrong(builder.text, query, f"'{cte.name}' reads itself and is no UNION ALL of a base and a step")
     if query.args.get("distinct"):
-        raise unsupported(
-            builder.text,
-            query,
-            "UNION in WITH RECURSIVE",
-            "only what was found last is remembered, not what was found at all",
-            "Write UNION ALL, and SELECT DISTINCT where the result is read",
-            "UNION",
-        )
+        raise unsupported(builder.text, query, Refused.RECURSIVE_UNION, "UNION")
     for clause in ("order", "limit", "offset"):
         if query.args.get(clause) is not None:
-            why = "it would cut a recursion that has not ended"
-            raise unsupported(builder.text, query.args[clause], f"{clause.upper()} in WITH RECURSIVE", why)
+            raise unsupported(builder.text, query.args[clause], Refused.RECURSIVE_CUT, clause=clause.upper())
     visible = builder.with_entries(query, cte.visible, cte.outer)
     base = builder.query(query.this, visible, cte.outer)
     named = cte.columns or base.names

@@ -35,7 +35,7 @@ from spark_trickle.sql.operators import (
     conjuncts,
     used,
 )
-from spark_trickle.sql.parse import unsupported, wrong
+from spark_trickle.sql.parse import wrong
 from spark_trickle.sql.relations import Built, Relation, in_order
 from spark_trickle.sql.scope import Names, Scope
 from spark_trickle.sql.stars import starred
@@ -44,12 +44,6 @@ from spark_trickle.sql.windows import has_window, lifted, name_windows
 
 if TYPE_CHECKING:
     from spark_trickle.sql.build import Builder, Cte
-
-_NOT_SUPPORTED = (
-    ("pivots", "PIVOT after joins", "there is no rule for it", "Put what is before it in a subquery", "PIVOT"),
-    ("sample", "TABLESAMPLE", "which rows it takes is random", "Filter on a column instead", "TABLESAMPLE"),
-    ("operation_modifiers", "TRANSFORM", "there is no rule for it", None, None),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +56,6 @@ class Output:
 
 def select(builder: Builder, node: exp.Select, ctes: Mapping[str, Cte], outer: Scope) -> Built:
     """One SELECT as an operator."""
-    _refuse(node, builder.text)
     name_windows(node, builder.text)
     relation = _from(builder, node, ctes, outer)
     pending = Pending(builder, ctes)
@@ -103,12 +96,6 @@ def select(builder: Builder, node: exp.Select, ctes: Mapping[str, Cte], outer: S
         by = [key.by(next(extra)[1] if isinstance(key.key, exp.Expr) else built.outputs[key.key][1]) for key in order]
         return cut_to(builder, node, Built(built.operator, built.outputs[: len(shown)], one_row), cut, by)
     return Built(built.operator, built.outputs, one_row)
-
-
-def _refuse(node: exp.Select, text: str) -> None:
-    for clause, construct, why, hint, keyword in _NOT_SUPPORTED:
-        if node.args.get(clause):
-            raise unsupported(text, None, construct, why, hint, keyword)
 
 
 def _grouped(

@@ -44,7 +44,7 @@ def set_operation(builder: Builder, node: exp.SetOperation, ctes: Mapping[str, C
         return Built(Distinct(built.operator), built.outputs) if node.args.get("distinct") else built
     for side in (left, right):
         columns = [found for _, found in side.outputs]
-        check_orderable(side.operator, columns, builder.text, name, "Leave the column out", name)
+        check_orderable(side.operator, columns, builder.text, name, name)
     counted = _counted(left, right, builder.names)
     mine, other = (column(found) for found in counted.operator.columns[-2:])
     operator = Filter(

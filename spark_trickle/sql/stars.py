@@ -8,6 +8,7 @@ from spark_trickle.sql.bind import Binding, bind
 from spark_trickle.sql.known_types import Kinds, fields, type_of
 from spark_trickle.sql.operators import column
 from spark_trickle.sql.parse import unsupported, wrong
+from spark_trickle.sql.refusals import Refused
 
 
 def starred(entry: exp.Expr, where: Binding, kinds: Kinds) -> list[tuple[str, exp.Expr]] | None:
@@ -20,7 +21,7 @@ def starred(entry: exp.Expr, where: Binding, kinds: Kinds) -> list[tuple[str, ex
     if not isinstance(star, exp.Star):
         return None
     if star.args.get("replace") or star.args.get("rename"):
-        raise unsupported(where.text, entry, "* REPLACE", "there is no rule for it", "Name the columns")
+        raise unsupported(where.text, entry, Refused.STAR_REPLACE)
     left_out = {column.name.lower() for column in star.args.get("except_") or ()}
     found = where.scope.star(qualifier)
     if found:
@@ -34,7 +35,7 @@ def starred(entry: exp.Expr, where: Binding, kinds: Kinds) -> list[tuple[str, ex
     base = bind(base, where)
     known = fields(type_of(base, kinds))
     if not known:
-        raise unsupported(where.text, entry, f"{written}.*", "its fields are not known here", "Name the fields")
+        raise unsupported(where.text, entry, Refused.UNKNOWN_FIELDS, name=written)
     return [
         (name, exp.Dot(this=base.copy(), expression=exp.to_identifier(name, quoted=True)))
         for lowered, (name, _) in known.items()

@@ -12,14 +12,15 @@ from sqlglot import exp
 from spark_trickle.sql.functions import ALGEBRAIC, APPROXIMATE, RECOMPUTABLE, bare_call, function_name
 from spark_trickle.sql.operators import column
 from spark_trickle.sql.parse import unsupported
+from spark_trickle.sql.refusals import Refused
 
-_RANKS = frozenset({"rank", "dense_rank", "percent_rank", "cume_dist"})
-_POSITIONS = frozenset({"row_number", "ntile", "lag", "lead"})
-_PICKS = frozenset({"first_value", "last_value", "nth_value"})
-_LISTS = frozenset({"collect_list", "array_agg"})
+RANKS = frozenset({"rank", "dense_rank", "percent_rank", "cume_dist"})
+POSITIONS = frozenset({"row_number", "ntile", "lag", "lead"})
+PICKS = frozenset({"first_value", "last_value", "nth_value"})
+LISTS = frozenset({"collect_list", "array_agg"})
 _BY_VALUE = frozenset({"max_by", "min_by", "mode"})
 """What these leave open, values have decided (`completed`)."""
-_BY_ARRIVAL = frozenset({"collect_set", "listagg", "string_agg"}) | APPROXIMATE
+BY_ARRIVAL = frozenset({"collect_set", "listagg", "string_agg"}) | APPROXIMATE
 _SAME = {"first": "first_value", "any_value": "first_value", "last": "last_value"}
 
 
@@ -59,20 +60,19 @@ def ties(function: exp.Expr, ordered: bool, spec: exp.WindowSpec | None, text: s
     """How a window function depends on ties."""
     bare = bare_call(function)
     name = function_name(bare)
-    if name in _RANKS:
+    if name in RANKS:
         return Ties.NONE
-    if name in _POSITIONS:
+    if name in POSITIONS:
         return Ties.ROWS
     whole, rows = _is_whole(ordered, spec), spec is not None and str(spec.args.get("kind")).upper() == "ROWS"
     listed = isinstance(function, exp.WithinGroup)
-    if name in _PICKS | _LISTS | _BY_ARRIVAL and not listed:
+    if name in PICKS | LISTS | BY_ARRIVAL and not listed:
         if whole or rows:
             return Ties.WHOLE if whole else Ties.ROWS
         respectful = not isinstance(function, exp.IgnoreNulls)
         return Ties.FIRST if name == "first_value" and respectful and _from_first_to_here(spec) else Ties.PEERS
     if name not in ALGEBRAIC | RECOMPUTABLE | _BY_VALUE and not listed:
-        why = "there is no rule for this window function"
-        raise unsupported(text, bare, f"{name} OVER", why, "Use refresh_mode FULL", name.upper())
+        raise unsupported(text, bare, Refused.WINDOW_FUNCTION, name.upper(), name=name)
     return Ties.ROWS if rows and not whole else Ties.NONE
 
 
@@ -99,17 +99,10 @@ def numbered(
         there = exp.EQ(this=place, expression=arguments[1].copy())
         # All but one value are NULL: the greatest is that one.
         return exp.Max(this=exp.case().when(there, arguments[0].copy())), lambda found: found
-    if name in _LISTS:
+    if name in LISTS:
         pair = _if_not_null(arguments[0], _struct(n=place, v=arguments[0]))
         return exp.Anonymous(this="collect_list", expressions=[pair]), _values
-    raise unsupported(
-        text,
-        bare,
-        f"{name} over a RANGE of rows",
-        "rows that tie belong to it in no order",
-        "Write a frame of ROWS, such as ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW",
-        "OVER",
-    )
+    raise unsupported(text, bare, Refused.WINDOW_PEERS, "OVER", name=name)
 
 
 def _field(found: exp.Expr) -> exp.Expr:

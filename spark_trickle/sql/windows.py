@@ -189,8 +189,7 @@ class _Lifter:
         computed = set(self.named.values())
         names = [n for n in self.operator.columns if n in needed and n not in covered and n not in computed]
         written = f"{call.function.sql(dialect='spark')} OVER ({_shown_order(call)})".replace("`", "")
-        hint = "Order by columns that tell all rows apart, or leave this one out"
-        check_orderable(self.operator, names, self.builder.text, written, hint, "OVER")
+        check_orderable(self.operator, names, self.builder.text, written, "OVER")
         said = [name for name in names if name not in self.told_apart]
         if said:
             what = "does not decide ties" if call.order else "depends on the order of rows"

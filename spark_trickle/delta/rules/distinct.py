@@ -1,5 +1,5 @@
 """DISTINCT:  δ R = γ(all columns; n = COUNT(*)) R.  A row is there while its count is above nothing, so the counts
-are kept.
+are kept, and merged like any other count. A row comes out when its count leaves or reaches nothing.
 """
 
 from __future__ import annotations

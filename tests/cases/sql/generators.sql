@@ -111,7 +111,7 @@ Project [id, v]
 -- title: LEFT JOIN LATERAL with a condition
 SELECT o.id, v FROM orders o LEFT JOIN LATERAL explode(array(o.qty)) AS x(v) ON v > 1
 ---- UnsupportedSqlError
-LEFT LATERAL explode with a condition cannot be kept incrementally: a row stays when none of the rows made of it fits (line 1, column 40). Filter the array instead: LEFT JOIN LATERAL explode(filter(...))
+LEFT JOIN LATERAL explode with a condition cannot be kept incrementally: a row stays when none of the rows made of it fits (line 1, column 40). Filter the array instead: LEFT JOIN LATERAL explode(filter(...)) ON true
 
 -- title: inside an expression
 SELECT explode(array(1)) + 1 AS x FROM orders
@@ -121,7 +121,7 @@ explode inside an expression (line 1, column 8). Put it in a subquery of its own
 -- title: an unknown table function
 SELECT * FROM numbers(3)
 ---- UnsupportedSqlError
-table function numbers cannot be kept incrementally: what rows it makes is not known to depend on its arguments alone (line 1, column 15). Use explode, inline, stack, json_tuple or range; or refresh_mode FULL
+table function numbers cannot be kept incrementally: what rows it makes is not known to depend on its arguments alone (line 1, column 15). Use explode, inline, stack, json_tuple or range; or put its rows in a table
 
 -- title: fields of a struct
 SELECT info.*, o.* FROM nested

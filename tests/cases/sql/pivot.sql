@@ -45,3 +45,13 @@ SELECT u.k, u.v, w FROM orders UNPIVOT INCLUDE NULLS ((v, w) FOR k IN ((id, qty)
 Project [CASE number WHEN 0 THEN 'x' WHEN 1 THEN 'cust_price' END AS k, CASE number WHEN 0 THEN id WHEN 1 THEN cust END AS v, CASE number WHEN 0 THEN qty WHEN 1 THEN price END AS w]
   Generate EXPLODE(ARRAY(0, 1)) AS [number]
     Scan orders [id, cust, qty, price]
+
+-- title: a whole join turned
+SELECT sku, k, v FROM orders JOIN items ON id = oid UNPIVOT (v FOR k IN (qty, n))
+---- tree
+Project [sku, CASE number WHEN 0 THEN 'qty' WHEN 1 THEN 'n' END AS k, CASE number WHEN 0 THEN qty WHEN 1 THEN n END AS v]
+  Filter NOT (CASE number WHEN 0 THEN qty WHEN 1 THEN n END) IS NULL
+    Generate EXPLODE(ARRAY(0, 1)) AS [number]
+      Join id = oid
+        Scan orders [id, qty]
+        Scan items [oid, sku, n]

@@ -43,7 +43,7 @@ UNION in WITH RECURSIVE cannot be kept incrementally: only what was found last i
 -- title: a cut recursion
 WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t ORDER BY n LIMIT 5) SELECT n FROM t
 ---- UnsupportedSqlError
-ORDER in WITH RECURSIVE cannot be kept incrementally: it would cut a recursion that has not ended (line 1, column 75)
+ORDER in WITH RECURSIVE cannot be kept incrementally: it would cut a recursion that has not ended (line 1, column 75). End it with WHERE in the step; order and cut where the result is read
 
 -- title: a base and a step that do not fit
 WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1, 2 FROM t WHERE n < 5) SELECT n FROM t

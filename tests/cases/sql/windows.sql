@@ -96,7 +96,7 @@ there is no window 'nope' (line 1, column 8). Define it in the WINDOW clause
 -- title: an unknown window function
 SELECT my_own(qty) OVER (ORDER BY id) AS r FROM orders
 ---- UnsupportedSqlError
-my_own OVER cannot be kept incrementally: there is no rule for this window function (line 1, column 8). Use refresh_mode FULL
+my_own OVER cannot be kept incrementally: there is no rule for this window function (line 1, column 8). Use Spark's own window functions and aggregates
 
 -- title: where values decide, no row need come first
 SELECT id, MAX_BY(region, qty) OVER (PARTITION BY cust ORDER BY id) AS m, MODE(qty) OVER (PARTITION BY cust) AS o, listagg(region, ',') WITHIN GROUP (ORDER BY qty) OVER (PARTITION BY cust) AS l FROM orders

@@ -17,6 +17,7 @@ TABLES = {
     "items": "oid bigint, sku string, n int",
     "nested": "info struct<a:int,b:struct<c:int>>, o struct<info:int>",
     "odd": "`select` int, `a.b` int, `ä ö` int, `Mixed` int, `x``y` int",
+    "labels": "id bigint, tags map<string,int>",
     "bad": "_weight int, x int",
 }
 VIEWS = {"big": SourceView("SELECT id, amount * 2 AS twice FROM orders WHERE qty > 1", "default")}
