@@ -7,8 +7,9 @@ from __future__ import annotations
 import duckdb
 import pytest
 
-from tests.equivalence.test_scenarios import CUST, ORDERS, kept, then
+from tests.equivalence.test_scenarios import CUST, ORDERS
 from tests.support.duck import Kept, Table
+from tests.support.stories import kept, then
 
 LINES = Table("l", "oid INTEGER, q INTEGER")
 NUMBERS = Table("s", "x INTEGER")
