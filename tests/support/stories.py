@@ -75,9 +75,11 @@ class Notes:
 _listeners: list[Notes] = []
 
 
-def kept(query: str, *tables: Table, load: Load | None = None) -> Kept:
-    """A stream table over these tables, made and checked."""
+def kept(query: str, *tables: Table, load: Load | None = None, answer: str | None = None) -> Kept:
+    """A stream table over these tables, made and checked; `answer` is the query as DuckDB has to be asked."""
     lake = Lake(tables)
+    if answer is not None:
+        lake.answers[query] = answer
     for table, rows in (load or {}).items():
         lake.insert(table, rows)
     found = Kept(lake, query)
