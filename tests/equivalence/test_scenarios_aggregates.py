@@ -43,7 +43,7 @@ def test_a4_infinities_meet_and_part(call: str) -> None:
 
 def test_a4_a_sum_of_zeros_is_zero_whatever_their_signs() -> None:
     stream = kept("SELECT g, SUM(f) AS s FROM t GROUP BY g", VALUES, load={"t": [("a", "", 1, 0, -0.0)]})
-    then(stream, "INSERT INTO after.t VALUES ('a', '', 2, 0, -0.0), ('a', '', 3, 0, 0.0)")
+    then(stream, "INSERT INTO after.t VALUES ('a', '', 2, 0, '-0.0'::DOUBLE), ('a', '', 3, 0, 0.0)")
     assert stream.rows() == {("a", 0.0): 1}
 
 

@@ -122,15 +122,15 @@ def _change(engine: Engine, window: int, sharing: list[Telling]) -> None:
 
 
 def _translated(statement: str, namespace: str) -> str:
-    """A statement for DuckDB in Spark's words. Rows of Iceberg's third format have addresses, too; as the addition of
-    nothing keeps Iceberg from looking for them among the columns that its files have bounds of.
+    """A statement for DuckDB in Spark's words. Rows of Iceberg's third format have addresses, too; wrapped into a
+    function, because Iceberg would look for a bare one among the columns that its files have bounds of.
     """
 
     def put(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.Table) and node.db == "after":
             node.set("db", exp.to_identifier(namespace))
         if isinstance(node, exp.Column) and node.name == "rowid":
-            return exp.Paren(this=exp.Add(this=exp.column("_row_id"), expression=exp.Literal.number(0)))
+            return exp.func("COALESCE", exp.column("_row_id"), exp.Literal.number(-1))
         return node
 
     return sqlglot.parse_one(statement, read="duckdb").transform(put).sql(dialect="spark")
