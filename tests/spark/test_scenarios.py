@@ -23,7 +23,11 @@ from tests.support.replay import Telling, told
 from tests.support.stories import Story, Teller, stories_of, tellers
 
 MODULES = (test_scenarios, test_scenarios_aggregates, test_scenarios_subqueries, test_scenarios_windows)
-TELLERS = [teller for module in MODULES for teller in tellers(module)]
+OTHERWISE = {
+    "a_union_of_a_union_converts_step_by_step": "a number and a text are numbers for Spark, texts for DuckDB",
+}
+"""Stories that Spark itself answers otherwise, and why."""
+TELLERS = [teller for module in MODULES for teller in tellers(module) if teller.name not in OTHERWISE]
 WINDOWS = 12
 """Longer stories end here."""
 
