@@ -7,8 +7,9 @@ from __future__ import annotations
 import duckdb
 import pytest
 
-from tests.equivalence.test_scenarios import CUST, ORDERS, kept, then
+from tests.equivalence.test_scenarios import CUST, ORDERS
 from tests.support.duck import Kept, Table
+from tests.support.stories import kept, then
 
 LINES = Table("l", "oid INTEGER, q INTEGER")
 NUMBERS = Table("s", "x INTEGER")
@@ -79,6 +80,42 @@ def test_j11_a_grouped_full_join_of_a_full_join() -> None:
     stream = kept(query, *tables, load={"a": [(1, 1)], "b": [(2, 2)], "c": [(1, 5), (2, 6)]})
     then(stream, "DELETE FROM after.a", "INSERT INTO after.b VALUES (1, 1)", "UPDATE after.c SET v = v + 1")
     assert stream.rows() == {(1.0, 1.0, 6.0): 1, (2.0, 1.0, 7.0): 1}
+
+
+def test_a2_an_aggregate_over_an_outer_join_loses_and_finds_its_partners() -> None:
+    query = "SELECT c.name, COUNT(o.id) AS n, SUM(o.amt) AS s FROM c LEFT JOIN o ON o.cust = c.id GROUP BY c.name"
+    load: Rows = {"c": [(1, "ann"), (2, "bob")], "o": [(7, 1, 5)]}
+    stream = kept(query, CUST, ORDERS, load=load)
+    then(stream, "DELETE FROM after.o")
+    assert stream.rows() == {("ann", 0.0, None): 1, ("bob", 0.0, None): 1}
+    then(stream, "INSERT INTO after.o VALUES (8, 2, 3)")
+    assert stream.rows() == {("ann", 0.0, None): 1, ("bob", 1.0, 3.0): 1}
+
+
+def test_a2_an_aggregate_over_a_full_join_whose_sides_go_in_turn() -> None:
+    query = (
+        "SELECT COALESCE(c.id, o.cust) AS k, SUM(o.amt) AS s, COUNT(c.name) AS n "
+        "FROM c FULL JOIN o ON o.cust = c.id GROUP BY COALESCE(c.id, o.cust)"
+    )
+    stream = kept(query, CUST, ORDERS, load={"c": [(1, "ann")], "o": [(7, 1, 5)]})
+    then(stream, "DELETE FROM after.c")
+    assert stream.rows() == {(1.0, 5.0, 0.0): 1}
+    then(stream, "DELETE FROM after.o", "INSERT INTO after.c VALUES (1, 'ann')")
+    assert stream.rows() == {(1.0, None, 1.0): 1}
+
+
+def test_a11_customers_by_the_number_of_their_orders() -> None:
+    query = (
+        "SELECT n, COUNT(*) AS custs FROM (SELECT c.id, COUNT(o.id) AS n FROM c LEFT JOIN o ON o.cust = c.id "
+        "AND o.amt > 1 GROUP BY c.id) GROUP BY n"
+    )
+    stream = kept(query, CUST, ORDERS, load={"c": [(1, "ann"), (2, "bob")], "o": [(7, 1, 5)]})
+    then(stream, "INSERT INTO after.o VALUES (8, 2, 3), (9, 2, 1)")
+    assert stream.rows() == {(1.0, 2.0): 1}
+    then(stream, "UPDATE after.o SET amt = 0 WHERE id = 7")
+    assert stream.rows() == {(0.0, 1.0): 1, (1.0, 1.0): 1}
+    then(stream, "DELETE FROM after.c WHERE id = 2")
+    assert stream.rows() == {(0.0, 1.0): 1}
 
 
 def test_e1_an_order_and_its_lines_go_together() -> None:
@@ -193,6 +230,22 @@ def test_n1_values_that_are_like_others_change_no_row_but_their_count() -> None:
     before = stream.written
     then(stream, "INSERT INTO after.s VALUES (6), (7)", "DELETE FROM after.s WHERE x = 5")
     assert stream.written == before + 2  # the old count of values that are not NULL, and the new one
+
+
+def test_n1_pairs_with_nulls_are_unknown_only_where_the_rest_is_equal() -> None:
+    tables = (Table("p", "a INTEGER, b INTEGER"), Table("s", "x INTEGER, y INTEGER"))
+    # DuckDB compares pairs as values: a NULL in one of two columns makes it unknown, whatever the other one is.
+    answer = "SELECT a, b FROM after.p WHERE NOT EXISTS (SELECT 1 FROM after.s WHERE (a = x AND b = y) IS NOT FALSE)"
+    query = "SELECT a, b FROM p WHERE (a, b) NOT IN (SELECT x, y FROM s)"
+    load: Rows = {"p": [(1, 1), (1, 2), (2, None), (3, 3)], "s": [(1, 1)]}
+    stream = kept(query, *tables, load=load, answer=answer)
+    assert stream.rows() == {(1.0, 2.0): 1, (2.0, None): 1, (3.0, 3.0): 1}
+    then(stream, "INSERT INTO after.s VALUES (3, NULL), (2, 7)")
+    assert stream.rows() == {(1.0, 2.0): 1}
+    then(stream, "INSERT INTO after.s VALUES (NULL, NULL)", "INSERT INTO after.p VALUES (5, 5)")
+    assert not stream.rows()
+    then(stream, "DELETE FROM after.s WHERE y IS NULL")
+    assert stream.rows() == {(1.0, 2.0): 1, (3.0, 3.0): 1, (5.0, 5.0): 1}
 
 
 def test_l1_only_the_inner_table_of_a_lateral_subquery_changes() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.equivalence.test_scenarios import kept, then
 from tests.support.duck import Table
+from tests.support.stories import kept, then
 
 SALES = Table("t", "id INTEGER, g VARCHAR, x INTEGER")
 LEFT = Table("l", "k INTEGER, v VARCHAR")

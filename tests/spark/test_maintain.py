@@ -126,6 +126,7 @@ def test_many_small_refreshes_are_compacted_and_the_next_refresh_is_differential
 
 
 def test_what_a_dependent_that_lags_behind_was_read_at_is_kept(engine: Engine) -> None:
+    """Scenario D-6, with maintenance in between."""
     order(engine, 30)
     engine.refresh_stream_tables(["large", "totals"])
     frontier = engine.stream_tables()[1].frontier["large"]

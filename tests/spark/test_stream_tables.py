@@ -178,6 +178,7 @@ def test_verify_counts_missing_and_unexpected_copies(engine: Engine) -> None:
 
 
 def test_sources_that_changed_beyond_recognition_lead_to_a_rebuild_that_says_why(engine: Engine) -> None:
+    """Scenario D-11: columns that go, come again and are renamed."""
     with_orders(engine)
     engine.create_stream_table("totals", TOTALS)
     engine.create_stream_table("wary", "SELECT id, amount FROM orders", strict=True)
@@ -220,6 +221,7 @@ def test_sources_that_changed_beyond_recognition_lead_to_a_rebuild_that_says_why
 
 
 def test_views_are_inlined_and_a_redefinition_is_followed(engine: Engine) -> None:
+    """Scenario D-11: views."""
     with_orders(engine)
     engine.sql("CREATE TABLE others (id INT, region STRING); INSERT INTO others VALUES (100, 'moon')")
     engine.sql("CREATE VIEW seen AS SELECT id, region FROM orders WHERE id < 4")

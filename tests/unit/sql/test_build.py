@@ -121,6 +121,7 @@ def test_struct_fields_keep_their_names() -> None:
 
 
 def test_columns_with_our_names_are_refused() -> None:
+    """Scenario D-17."""
     with pytest.raises(UserError, match="'_weight' of table bad has a reserved name"):
         build("SELECT x FROM bad", Catalog())
     with pytest.raises(UserError, match="'_Trickle_N' of the query has a reserved name"):

@@ -17,6 +17,7 @@ def names(query: str) -> list[str]:
      "input_file_name()", "unix_timestamp()", "shuffle(a)", "current_user"],
 )  # fmt: skip
 def test_calls_are_found_wherever_they_hide(call: str) -> None:
+    """Scenario D-12."""
     assert len(names(f"SELECT CASE WHEN a > 1 THEN coalesce(b, {call}) END AS x FROM t")) == 1
 
 
