@@ -24,7 +24,7 @@ from spark_trickle.delta.differentiate import delta
 from spark_trickle.delta.merge import keyed_merge_statement, keyed_removal_statement, keyed_rewritten, recomputed
 from spark_trickle.delta.nodes import plan
 from spark_trickle.delta.partitions import partition_change
-from spark_trickle.delta.plan import WEIGHT, Bag, Column, Delta, MaintenancePlan, Node, Partitions
+from spark_trickle.delta.plan import PUBLIC, WEIGHT, Bag, Column, Delta, MaintenancePlan, Node, Partitions
 from spark_trickle.errors import NotFoundError
 from spark_trickle.sql.build import build
 from spark_trickle.sql.parse import parse_query
@@ -106,12 +106,12 @@ class Lake:
         return SourceTable(name, self.schemas[name])
 
     def describe(self, query: exp.Query) -> tuple[Column, ...]:
-        found = self.run(f"DESCRIBE {duck_sql(query)}")
         outputs = query.selects
         # What stands beside a row without partner is NULL, whatever the column says.
         certain = not any(join.side in ("LEFT", "RIGHT", "FULL") and not join.kind for join in query.find_all(exp.Join))
         certain &= all(table.name in self.schemas for table in query.find_all(exp.Table) if table.db)
         required = self.required if certain else set()
+        found = self.run(f"DESCRIBE {duck_sql(query, copy=False)}")
         return tuple(
             Column(name, spark_type(kind), not _is_required(output, required))
             for (name, kind, *_), output in zip(found, outputs, strict=True)
@@ -160,12 +160,14 @@ class Kept:
         self.maintenance = plan(build(self.text, self.lake), self.lake.describe)
         for node in self.maintenance.nodes:
             self.lake.run(f'CREATE TABLE after."{node.label}" AS {duck_sql(node.query)}')
-        for table in (*self.maintenance.sources, *(node.label for node in self.maintenance.nodes)):
+        for table in (*self.maintenance.sources, *(node.label for node in self.maintenance.nodes[:-1])):
             self.lake.remember(table)
 
     def refresh(self) -> None:
         """Take what changed in the sources into every node, in order."""
         lake = self.lake
+        if self.thorough:
+            lake.remember(PUBLIC)
         changed = {table for table in self.maintenance.sources if lake.diff(table)}
         for node in self.maintenance.nodes:
             if not self._compute((node.label, frozenset(changed)), node, partial(delta, changed=frozenset(changed))):
@@ -175,12 +177,14 @@ class Kept:
                 if not self._compute((node.label, "change"), node, partition_change):
                     continue
             self._apply(node)
+            if node.label == PUBLIC and not self.thorough:  # nobody reads its change
+                continue
             if written := lake.diff(node.label):
                 changed.add(node.label)
                 self.written += written
             if self.thorough and not isinstance(node.upkeep, (Bag, Partitions)):
                 self._check_change(node)
-        for table in changed:
+        for table in changed - {PUBLIC}:
             lake.remember(table)
 
     def _compute(self, key: object, node: Node, make: Callable[[Node], Delta | None]) -> bool:
@@ -316,7 +320,7 @@ class Kept:
     def _text(self, key: object, node: Node, make: Callable[[Node], exp.Expr | None]) -> str | None:
         if key not in self.texts:
             made = make(node)
-            self.texts[key] = None if made is None else duck_sql(made, node.label)
+            self.texts[key] = None if made is None else duck_sql(made, node.label, copy=made is node.query)
         return self.texts[key]
 
 

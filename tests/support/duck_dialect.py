@@ -13,9 +13,9 @@ from spark_trickle.delta.ranges import KEY_RANGE
 _WORDS = {"sequence": "GENERATE_SERIES", "raise_error": "ERROR"}
 
 
-def duck_sql(query: exp.Expr, target: str = "") -> str:
-    """The text; `step.target` is the table that is kept."""
-    return in_duckdb(query.copy(), target).sql(dialect="duckdb", copy=False)
+def duck_sql(query: exp.Expr, target: str = "", *, copy: bool = True) -> str:
+    """The text; `step.target` is the table that is kept. A tree that nobody needs any more needs no copy."""
+    return in_duckdb(query.copy() if copy else query, target).sql(dialect="duckdb", copy=False)
 
 
 def in_duckdb(query: exp.Expr, target: str = "") -> exp.Expr:

@@ -19,7 +19,7 @@ from tests.support.duck import Kept, Lake, Row
 from tests.support.fuzz.queries import FEATURES, random_query
 from tests.support.fuzz.schema import History, Source, random_history, random_sources, statements
 
-WINDOWS = (2, 3, 3, 5)
+WINDOWS = (2, 2, 2, 4)
 """Refreshes of a case. Few: other queries find more than longer histories."""
 THOROUGH = 2
 """What is made on the way is looked at in this window and in the last one; the answer in each."""
