@@ -287,7 +287,8 @@ def _inlined(query: exp.Expr, node: Node) -> exp.Expr:
             return node.query.subquery(copy=True)
         return exp.table_(name, db=version.value, quoted=True)
 
-    return resolve(query, replaced)
+    read = any(table.name == node.label for table in query.find_all(exp.Table))
+    return resolve(query, replaced) if read else query
 
 
 def _names(expression: exp.Expr) -> set[str]:

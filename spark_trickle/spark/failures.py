@@ -15,6 +15,10 @@ from spark_trickle.errors import CommitUnknownError, ComputeError, SqlError, Str
 _COMMIT_UNKNOWN = "org.apache.iceberg.exceptions.CommitStateUnknownException"
 _DATABASE = ("SQLException", "SQLiteException")
 """How the names of JDBC's exceptions end; inside Iceberg's catalog nothing else speaks to a database."""
+_SPARK_EXCEPTION = "org.apache.spark.SparkException: "
+_OF_THE_QUERY = ("[CANNOT_MERGE_INCOMPATIBLE_DATA_TYPE]",)
+"""What is wrong with a query although Spark does not raise it as an error of analysis: a recursion whose step has
+another type than its anchor."""
 _MOST_CAUSES = 20
 _PLACE = re.compile(r"line (\d+),? pos(?:ition)? (\d+)", re.IGNORECASE)
 
@@ -48,6 +52,11 @@ def sql_errors(what: str) -> Iterator[None]:
         raise SqlError(f"{what} is not valid: {message}", line=line, column=column) from err
     except PySparkException as err:
         raise ComputeError(f"Spark failed on {what}: {_first_lines(str(err))}") from err
+    except Py4JJavaError as err:
+        message = _first_lines(str(err.java_exception)).removeprefix(_SPARK_EXCEPTION)
+        if message.startswith(_OF_THE_QUERY):
+            raise SqlError(f"{what} is not valid: {message}") from err
+        raise _of_java(err.java_exception, f"working on {what}") from err
 
 
 def _of_java(thrown: Any, doing: str) -> StreamTableError:

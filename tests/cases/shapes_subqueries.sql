@@ -150,6 +150,6 @@ SELECT o.id, sum(o.qty) OVER (PARTITION BY o.region ORDER BY o.id, o.cust, o.qty
 SELECT o.id, rank() OVER (ORDER BY (SELECT COUNT(*) FROM items i WHERE i.oid = o.id)) AS r FROM orders o;
 SELECT o.id FROM orders o ORDER BY (SELECT COUNT(*) FROM items i WHERE i.oid = o.id), o.id LIMIT 3;
 SELECT region, qty, COUNT(*) AS n FROM orders o WHERE EXISTS (SELECT 1 FROM items i WHERE i.oid = o.id) GROUP BY
-    ROLLUP (region, qty);
+    ROLLUP (region, qty) HAVING COUNT(*) > 0;
 SELECT o.id FROM orders o QUALIFY row_number() OVER (PARTITION BY o.region ORDER BY o.id, o.cust, o.qty) > (SELECT
     MIN(n) FROM items);

@@ -11,6 +11,7 @@ import pytest
 from spark_trickle.sql.build import build
 from spark_trickle.sql.render import render
 from tests.support.duck import Kept, Lake, multiset
+from tests.support.duck_dialect import duck_sql
 from tests.support.scripts import TABLES, perform, random_script
 
 SEED = int(os.environ.get("TRICKLE_SEED", secrets.randbelow(1_000_000)))
@@ -40,7 +41,7 @@ OPEN = (
 def test_the_completed_query_is_kept_through_random_histories(query: str) -> None:
     completions: list[str] = []
     lake = Lake(TABLES)
-    lake.answers[query] = lake.query(render(build(query, lake, completions=completions)))
+    lake.answers[query] = duck_sql(render(build(query, lake, completions=completions)))
     assert completions
     script = random_script(Random(SEED), windows=4)
     perform(lake, script[0])
@@ -86,5 +87,5 @@ def test_the_last_of_peers_is_the_same_for_all_of_them_and_one_of_theirs() -> No
     lake = Lake(TABLES)
     lake.insert("items", [(1, "p", 1), (1, "p", 2), (1, "q", 0), (1, "q", 2), (1, "q", 1)])
     query = "SELECT sku, n, LAST_VALUE(n) OVER (PARTITION BY oid ORDER BY sku) AS l FROM items"
-    rows = multiset(lake.run(lake.query(render(build(query, lake)))))
+    rows = multiset(lake.run(duck_sql(render(build(query, lake)))))
     assert rows == {("p", 1.0, 2.0): 1, ("p", 2.0, 2.0): 1, ("q", 0.0, 2.0): 1, ("q", 1.0, 2.0): 1, ("q", 2.0, 2.0): 1}

@@ -123,3 +123,12 @@ def test_a_wrong_statement_says_where_and_nothing_happens(engine: Engine) -> Non
     with pytest.raises(UserError, match="no statement"):
         engine.sql("  -- nothing\n")
     assert engine.stream_tables() == ()
+
+
+def test_a_recursion_whose_step_has_another_type_is_an_error_of_the_query(engine: Engine) -> None:
+    engine.sql("CREATE TABLE edges (a INT, b BIGINT)")
+    step = "SELECT e.b FROM r JOIN edges e ON e.a = r.a"
+    query = f"WITH RECURSIVE r AS (SELECT a FROM edges UNION ALL {step}) SELECT a FROM r"
+    with pytest.raises(SqlError, match=r"is not valid: \[CANNOT_MERGE_INCOMPATIBLE_DATA_TYPE\]") as found:
+        engine.create_stream_table("reached", query)
+    assert "\n" not in str(found.value)

@@ -24,12 +24,12 @@ from spark_trickle.delta.differentiate import delta
 from spark_trickle.delta.merge import keyed_merge_statement, keyed_removal_statement, keyed_rewritten, recomputed
 from spark_trickle.delta.nodes import plan
 from spark_trickle.delta.partitions import partition_change
-from spark_trickle.delta.plan import WEIGHT, Bag, Column, Delta, MaintenancePlan, Node, Partitions, bounded_by
-from spark_trickle.delta.ranges import KEY_RANGE
+from spark_trickle.delta.plan import PUBLIC, WEIGHT, Bag, Column, Delta, MaintenancePlan, Node, Partitions
 from spark_trickle.errors import NotFoundError
 from spark_trickle.sql.build import build
 from spark_trickle.sql.parse import parse_query
 from spark_trickle.sql.sources import SourceTable, SourceView
+from tests.support.duck_dialect import duck_sql, in_duckdb
 
 _SPARK_TYPES = {
     "TINYINT": "tinyint", "SMALLINT": "smallint", "INTEGER": "int", "BIGINT": "bigint", "HUGEINT": "decimal(38,0)",
@@ -64,18 +64,16 @@ class Lake:
         for table in self.tables:
             self.run(f"CREATE TABLE after.{table.name} ({table.columns})")
             self.remember(table.name)
-            found = self.run(
-                f"SELECT column_name, data_type, is_nullable FROM information_schema.columns "
-                f"WHERE table_schema = 'after' AND table_name = '{table.name}' ORDER BY ordinal_position"
-            )
-            self.schemas[table.name] = tuple((name, spark_type(kind)) for name, kind, _ in found)
-            self.required |= {name for name, _, nullable in found if nullable == "NO"}
+            found = self.run(f'DESCRIBE after."{table.name}"')
+            self.schemas[table.name] = tuple((name, spark_type(kind)) for name, kind, *_ in found)
+            self.required |= {name for name, _, nullable, *_ in found if nullable == "NO"}
 
     def run(self, sql: str) -> list[Row]:
         return self.connection.execute(sql).fetchall()  # type: ignore[no-any-return]
 
-    def query(self, query: exp.Expr) -> str:
-        return in_duckdb(_with_bounds(query)).sql(dialect="duckdb")
+    def fill(self, table: str, query: str) -> int:
+        """Put what a query gives into a table; how many rows are there?"""
+        return self.run(f"CREATE OR REPLACE TABLE {table} AS {query}")[0][0]  # type: ignore[no-any-return]
 
     def insert(self, table: str, rows: Iterable[Row]) -> None:
         values = ", ".join("(" + ", ".join(_literal(value) for value in row) + ")" for row in rows)
@@ -86,18 +84,18 @@ class Lake:
         """What is now will be `before`."""
         self.run(f'CREATE OR REPLACE TABLE before."{table}" AS SELECT * FROM after."{table}"')
 
-    def diff(self, table: str) -> bool:
-        """Fill `changes` of a table; is there any? 0.0 and -0.0 are different here, as they are in files."""
+    def diff(self, table: str) -> int:
+        """Fill `changes` of a table; how many rows are there? 0.0 and -0.0 are different here, as they are in files."""
         columns = self.run(f'DESCRIBE after."{table}"')
         floating = {name for name, kind, *_ in columns if kind in ("DOUBLE", "FLOAT")}
         values = [f'ANY_VALUE("{name}") AS "{name}"' if name in floating else f'"{name}"' for name, *_ in columns]
         keys = [f'"{name}"::TEXT' if name in floating else f'"{name}"' for name, *_ in columns]
-        self.run(
-            f'CREATE OR REPLACE TABLE changes."{table}" AS SELECT {", ".join(values)}, SUM(w)::BIGINT AS {WEIGHT} FROM '
+        return self.fill(
+            f'changes."{table}"',
+            f"SELECT {', '.join(values)}, SUM(w)::BIGINT AS {WEIGHT} FROM "
             f'(SELECT *, 1 AS w FROM after."{table}" UNION ALL SELECT *, -1 AS w FROM before."{table}") '
-            f"GROUP BY {', '.join(keys)} HAVING SUM(w) <> 0"
+            f"GROUP BY {', '.join(keys)} HAVING SUM(w) <> 0",
         )
-        return bool(self.run(f'SELECT 1 FROM changes."{table}" LIMIT 1'))
 
     def resolve(self, parts: tuple[str, ...]) -> SourceTable | SourceView:
         name = parts[-1].lower()
@@ -108,12 +106,12 @@ class Lake:
         return SourceTable(name, self.schemas[name])
 
     def describe(self, query: exp.Query) -> tuple[Column, ...]:
-        found = self.run(f"DESCRIBE {self.query(query)}")
         outputs = query.selects
         # What stands beside a row without partner is NULL, whatever the column says.
         certain = not any(join.side in ("LEFT", "RIGHT", "FULL") and not join.kind for join in query.find_all(exp.Join))
         certain &= all(table.name in self.schemas for table in query.find_all(exp.Table) if table.db)
         required = self.required if certain else set()
+        found = self.run(f"DESCRIBE {duck_sql(query, copy=False)}")
         return tuple(
             Column(name, spark_type(kind), not _is_required(output, required))
             for (name, kind, *_), output in zip(found, outputs, strict=True)
@@ -137,7 +135,7 @@ class Lake:
             if table.name.lower() not in names:
                 table.set("db", exp.to_identifier("after"))
                 table.set("catalog", None)
-        return in_duckdb(tree).sql(dialect="duckdb")
+        return in_duckdb(tree).sql(dialect="duckdb", copy=False)
 
 
 @dataclass
@@ -157,19 +155,23 @@ class Kept:
     deltas: dict[object, Delta | None] = field(default_factory=dict)
     large: frozenset[str] = frozenset()
     """Leaves that count as large: all of them for every other text."""
+    thorough: bool = True
+    """Look also at what is made on the way: each node, the whole rewritten table, the change that is told."""
 
     def __post_init__(self) -> None:
         self.maintenance = plan(build(self.text, self.lake), self.lake.describe)
         if len(self.text) % 2:
             self.large = frozenset(self.maintenance.sources)
         for node in self.maintenance.nodes:
-            self.lake.run(f'CREATE TABLE after."{node.label}" AS {self.lake.query(node.query)}')
-        for table in (*self.maintenance.sources, *(node.label for node in self.maintenance.nodes)):
+            self.lake.run(f'CREATE TABLE after."{node.label}" AS {duck_sql(node.query)}')
+        for table in (*self.maintenance.sources, *(node.label for node in self.maintenance.nodes[:-1])):
             self.lake.remember(table)
 
     def refresh(self) -> None:
         """Take what changed in the sources into every node, in order."""
         lake = self.lake
+        if self.thorough:
+            lake.remember(PUBLIC)
         changed = {table for table in self.maintenance.sources if lake.diff(table)}
         for node in self.maintenance.nodes:
             if not self._compute(
@@ -177,14 +179,18 @@ class Kept:
             ):
                 continue
             if isinstance(node.upkeep, Partitions):
-                lake.run("CREATE OR REPLACE TABLE step.groups AS FROM step.delta")
+                lake.fill("step.groups", "FROM step.delta")
                 if not self._compute((node.label, "change"), node, partition_change):
                     continue
             self._apply(node)
-            if lake.diff(node.label):
+            if node.label == PUBLIC and not self.thorough:  # nobody reads its change
+                continue
+            if written := lake.diff(node.label):
                 changed.add(node.label)
-                self.written += lake.run(f'SELECT COUNT(*) FROM changes."{node.label}"')[0][0]
-        for table in changed:
+                self.written += written
+            if self.thorough and not isinstance(node.upkeep, (Bag, Partitions)):
+                self._check_change(node)
+        for table in changed - {PUBLIC}:
             lake.remember(table)
 
     def _compute(self, key: object, node: Node, make: Callable[[Node], Delta | None]) -> bool:
@@ -196,14 +202,15 @@ class Kept:
             return False
         for shared in change.shared:
             text = self._text((key, shared.name), node, lambda _, q=shared.query: q)  # type: ignore[misc]
-            self.lake.run(f"CREATE OR REPLACE TABLE step.{shared.name} AS {text}")
+            assert text is not None
+            self.lake.fill(f"step.{shared.name}", text)
         text = self._text((key, "delta"), node, lambda _: change.query)
-        self.lake.run(f"CREATE OR REPLACE TABLE step.delta AS {text}")
-        return bool(self.lake.run("SELECT 1 FROM step.delta LIMIT 1"))
+        assert text is not None
+        return self.lake.fill("step.delta", text) > 0
 
     def check(self) -> None:
         """Every node equals its query, and the public one the user's text."""
-        for node in self.maintenance.nodes:
+        for node in self.maintenance.nodes if self.thorough else ():
             text = self._text((node.label, "query"), node, lambda n: n.query)
             assert text is not None
             assert self.rows(node.label) == multiset(self.lake.run(text)), f"{node.label} of {self.text}"
@@ -219,22 +226,7 @@ class Kept:
     def _apply(self, node: Node) -> None:
         lake = self.lake
         if isinstance(node.upkeep, (Bag, Partitions)):
-            names = ", ".join(f'"{name}"' for name in node.columns)
-            repeated = lake.run(f"SELECT {names} FROM step.delta GROUP BY ALL HAVING COUNT(*) > 1 OR SUM({WEIGHT}) = 0")
-            assert not repeated or node.upkeep.floating, f"not consolidated: {repeated}"
-            if node.key:
-                self._make("rewritten", node, keyed_rewritten)
-            if node.key and self._two_steps():
-                self._run("keyed removal", node, keyed_removal_statement)
-                lake.run(f'INSERT INTO after."{node.label}" SELECT {names} FROM step.delta WHERE {WEIGHT} > 0')
-            elif node.key:
-                self._run("merge", node, keyed_merge_statement)
-            else:
-                self._apply_rows(node)
-            if node.key:
-                assert multiset(lake.run("FROM step.rewritten")) == self.rows(node.label), (
-                    f"{node.label} of {self.text}"
-                )
+            self._apply_change(node)
             return
         self._make("transitions", node, transitions.transitions)
         again = lake.run(f"SELECT COUNT(*) FROM step.transitions WHERE {transitions.FLAG}")[0][0]
@@ -243,21 +235,47 @@ class Kept:
             self._make("groups", node, transitions.flagged_keys)
             self._make("recomputed", node, recomputed)
             self._make("settled", node, transitions.settled)
-            lake.run("CREATE OR REPLACE TABLE step.transitions AS FROM step.settled")
-        self._make("row", node, transitions.new_rows)
+            lake.fill("step.transitions", "FROM step.settled")
+        rows = self._make("row", node, transitions.new_rows)
         if node.key:
-            self._make("rewritten", node, transitions.rewritten)
+            self._note_rewritten(node, transitions.rewritten)
             if self._two_steps():
                 self._run("removal", node, transitions.removal_statement)
                 lake.run(f'INSERT INTO after."{node.label}" FROM step.row')
             else:
                 self._run("write", node, transitions.write_statement)
-            assert multiset(lake.run("FROM step.rewritten")) == self.rows(node.label), f"{node.label} of {self.text}"
+            self._check_rewritten(node)
+        elif rows:
+            lake.run(f'DELETE FROM after."{node.label}"')
+            lake.run(f'INSERT INTO after."{node.label}" FROM step.row')
+
+    def _apply_change(self, node: Node) -> None:
+        """The change of the rows themselves is in `step.delta`."""
+        lake = self.lake
+        names = ", ".join(f'"{name}"' for name in node.columns)
+        if self.thorough:
+            repeated = lake.run(f"SELECT {names} FROM step.delta GROUP BY ALL HAVING COUNT(*) > 1 OR SUM({WEIGHT}) = 0")
+            assert not repeated or node.upkeep.floating, f"not consolidated: {repeated}"
+        if not node.key:
+            self._apply_rows(node)
+            return
+        self._note_rewritten(node, keyed_rewritten)
+        if self._two_steps():
+            self._run("keyed removal", node, keyed_removal_statement)
+            lake.run(f'INSERT INTO after."{node.label}" SELECT {names} FROM step.delta WHERE {WEIGHT} > 0')
         else:
-            if lake.run("FROM step.row"):
-                lake.run(f'DELETE FROM after."{node.label}"')
-                lake.run(f'INSERT INTO after."{node.label}" FROM step.row')
-        self._check_change(node)
+            self._run("merge", node, keyed_merge_statement)
+        self._check_rewritten(node)
+
+    def _note_rewritten(self, node: Node, make: Callable[[Node], exp.Expr | None]) -> None:
+        """What a table will be where it is written anew as a whole."""
+        if self.thorough:
+            self._make("rewritten", node, make)
+
+    def _check_rewritten(self, node: Node) -> None:
+        if self.thorough:
+            expected = multiset(self.lake.run("FROM step.rewritten"))
+            assert expected == self.rows(node.label), f"{node.label} of {self.text}"
 
     def _two_steps(self) -> bool:
         """Every other time rows are removed and added in two statements, as it is done with large tables."""
@@ -265,16 +283,17 @@ class Kept:
         return self.turns % 2 == 0
 
     def _check_change(self, node: Node) -> None:
-        """The change that is told to others is the change that was made."""
+        """The change that is told to others is the change that was made, which is in `changes`."""
         self._make("change", node, transitions.change)
         told = self.lake.run("SELECT * FROM step.change")
-        self.lake.diff(node.label)
         names = ", ".join(f'"{name}"' for name in (*node.columns, WEIGHT))
         made = self.lake.run(f'SELECT {names} FROM changes."{node.label}"')
         assert multiset(told) == multiset(made), f"{node.label} of {self.text}"
 
-    def _make(self, step: str, node: Node, make: Callable[[Node], exp.Expr | None]) -> None:
-        self.lake.run(f"CREATE OR REPLACE TABLE step.{step} AS {self._text((node.label, step), node, make)}")
+    def _make(self, step: str, node: Node, make: Callable[[Node], exp.Expr | None]) -> int:
+        text = self._text((node.label, step), node, make)
+        assert text is not None
+        return self.lake.fill(f"step.{step}", text)
 
     def _apply_rows(self, node: Node) -> None:
         """Rows are deleted by address, so that of equal rows only as many go as should."""
@@ -285,11 +304,14 @@ class Kept:
         )
         names = ", ".join(f'"{name}"' for name in node.columns)
         wanted = lake.run(f"SELECT COALESCE(SUM(-{WEIGHT}), 0) FROM step.delta WHERE {WEIGHT} < 0")[0][0]
-        gone = lake.run(
-            f"DELETE FROM {table} WHERE rowid IN (SELECT address FROM (SELECT t.rowid AS address, d.{WEIGHT} AS w, "
-            f"ROW_NUMBER() OVER (PARTITION BY d.rowid) AS n FROM {table} AS t JOIN step.delta AS d ON {same} "
-            f"WHERE d.{WEIGHT} < 0) WHERE n <= -w)"
-        )[0][0]
+        gone = (
+            wanted
+            and lake.run(
+                f"DELETE FROM {table} WHERE rowid IN (SELECT address FROM (SELECT t.rowid AS address, d.{WEIGHT} AS w, "
+                f"ROW_NUMBER() OVER (PARTITION BY d.rowid) AS n FROM {table} AS t JOIN step.delta AS d ON {same} "
+                f"WHERE d.{WEIGHT} < 0) WHERE n <= -w)"
+            )[0][0]
+        )
         assert gone == wanted, f"{wanted} rows should go, {gone} were there: {self.text}"
         lake.run(
             f"INSERT INTO {table} SELECT {names} FROM "
@@ -302,15 +324,9 @@ class Kept:
         self.lake.run(text)
 
     def _text(self, key: object, node: Node, make: Callable[[Node], exp.Expr | None]) -> str | None:
-        def put(found: exp.Expr) -> exp.Expr:
-            if isinstance(found, exp.Table) and found.db == "step" and found.name == "target":
-                alias = found.args.get("alias")
-                return exp.Table(this=exp.to_identifier(node.label), db=exp.to_identifier("after"), alias=alias)
-            return found
-
         if key not in self.texts:
             made = make(node)
-            self.texts[key] = None if made is None else self.lake.query(made.transform(put))
+            self.texts[key] = None if made is None else duck_sql(made, node.label, copy=made is node.query)
         return self.texts[key]
 
 
@@ -350,54 +366,3 @@ def _literal(value: object) -> str:
 def _is_required(output: exp.Expr, required: set[str]) -> bool:
     bare = output.unalias()
     return isinstance(bare, exp.Column) and re.sub(r"_\d+$", "", bare.name) in required
-
-
-def in_duckdb(query: exp.Expr) -> exp.Expr:
-    """Spark's generators in DuckDB's words."""
-    query = query.transform(_sequence)
-    for select in list(query.find_all(exp.Select)):
-        for view in select.args.pop("laterals", None) or ():
-            names = [found.name for found in view.args["alias"].args["columns"]]
-            made = zip(_unnested(view.this), names, strict=True)
-            rows = exp.select(*(exp.alias_(v, n, quoted=True) for v, n in made))
-            alias = exp.TableAlias(this=view.args["alias"].this)
-            lateral = exp.Lateral(this=exp.Subquery(this=rows), alias=alias)
-            join = exp.Join(this=lateral, kind="CROSS")
-            if view.args.get("outer"):
-                join = exp.Join(this=lateral, side="LEFT", on=exp.true())
-            select.append("joins", join)
-    return query
-
-
-def _sequence(node: exp.Expr) -> exp.Expr:
-    name = node.name.lower() if isinstance(node, exp.Anonymous) else ""
-    if name == "array":
-        return exp.Array(expressions=node.expressions)
-    word = {"sequence": "GENERATE_SERIES", "raise_error": "ERROR"}.get(name)
-    return exp.Anonymous(this=word, expressions=node.expressions) if word else node
-
-
-def _unnested(call: exp.Expr) -> list[exp.Expr]:
-    name, (array, *_) = call.name.lower(), call.expressions
-    unnest = exp.Anonymous(this="UNNEST", expressions=[array.copy()])
-    if name == "explode":
-        return [unnest]
-    if name == "posexplode":
-        places = exp.Anonymous(this="RANGE", expressions=[exp.Anonymous(this="LEN", expressions=[array.copy()])])
-        return [exp.Anonymous(this="UNNEST", expressions=[places]), unnest]
-    raise NotImplementedError(name)
-
-
-def _with_bounds(query: exp.Expr) -> exp.Expr:
-    """Bounds of the changed values in the place of `key_range`, as the executor puts them there."""
-
-    def put(node: exp.Expr) -> exp.Expr:
-        if not isinstance(node, exp.Anonymous) or node.name.lower() != KEY_RANGE:
-            return node
-        key, source, column = node.expressions
-        changes = exp.table_(source.name, db=bounded_by(source.name).value, quoted=True)
-        bound = exp.column(exp.to_identifier(column.name, quoted=True))
-        low, high = (exp.select(kind(this=bound)).from_(changes.copy()).subquery() for kind in (exp.Min, exp.Max))
-        return exp.Between(this=key, low=low, high=high)
-
-    return query.transform(put)
