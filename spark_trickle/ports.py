@@ -83,6 +83,10 @@ class Workbench(Protocol):
 
     def window(self, table: StreamTable, since: Pin) -> Window | Broken: ...
 
+    def new_columns(self, table: StreamTable, since: Pin) -> tuple[str, ...]:
+        """Columns that a source did not have at that version and that the query reads now, as `*` and NATURAL do."""
+        ...
+
     def total_rows(self, table: TableName) -> int | None: ...
 
     def foreign_write(self, table: TableName, since: Pin) -> str | None:

@@ -55,10 +55,9 @@ def refresh_member(bench: Workbench, table: StreamTable, request: Request, notif
     """Bring one stream table to the versions that the workbench holds."""
     started, jobs_before = time.perf_counter(), bench.jobs()
     notify(StepReached(Step.COMPUTING, str(table.name)))
-    view = _redefined_view(bench, table)
     try:
-        if view is not None:
-            table = _follow_view(bench, table, request)
+        if _redefinition(bench, table) is not None:
+            table = _follow(bench, table, request)
         frontier = _frontier_here(bench, table)
         action, mode, reason, staged = _stage(bench, table, frontier, request)
     except SqlError as err:
@@ -180,17 +179,22 @@ def _frontier_here(bench: Workbench, table: StreamTable) -> Frontier:
     return Frontier(tuple(pins))
 
 
-def _redefined_view(bench: Workbench, table: StreamTable) -> TableName | None:
-    """The first view under the query that says something else than at the last refresh."""
+def _redefinition(bench: Workbench, table: StreamTable) -> str | None:
+    """Why the text of the query says something else than at the last refresh: a view under it does, or a new column
+    is one of those that `*` and NATURAL JOIN stand for, or hides one of a query around.
+    """
     for source in table.sources:
+        before, now = table.frontier.of(source.table), bench.pin_of(source.table)
+        if before is None or now is None or (before.uuid, before.schema_id) == (now.uuid, now.schema_id):
+            continue
         if source.kind == "VIEW":
-            before, now = table.frontier.of(source.table), bench.pin_of(source.table)
-            if before and now and (before.uuid, before.schema_id) != (now.uuid, now.schema_id):
-                return source.table
+            return f"view '{source.table}' was redefined"
+        for column in bench.new_columns(table, before):
+            return f"column '{column}' of '{source.table}' is new in the query"
     return None
 
 
-def _follow_view(bench: Workbench, table: StreamTable, request: Request) -> StreamTable:
+def _follow(bench: Workbench, table: StreamTable, request: Request) -> StreamTable:
     """The same query now reads something else: other sources, other state, perhaps another mode."""
     followed = redefined(table, bench.analyze(table.query, request.stream_tables))
     for stale in set(table.internal_tables) - set(followed.internal_tables):
@@ -211,9 +215,9 @@ def _damage(bench: Workbench, table: StreamTable, frontier: Frontier) -> Rebuild
             wrote = bench.foreign_write(published.table, published)
             if wrote is not None:
                 return Rebuild(Action.REINITIALIZE, f"{what} was written to directly: {wrote}")
-    view = _redefined_view(bench, table)
-    if view is not None:
-        return Rebuild(Action.REINITIALIZE, f"view '{view}' was redefined")
+    redefinition = _redefinition(bench, table)
+    if redefinition is not None:
+        return Rebuild(Action.REINITIALIZE, redefinition)
     for source in table.sources:
         before, now = table.frontier.of(source.table), frontier.of(source.table)
         if before is None or now is None:

@@ -105,6 +105,11 @@ class Bench:
         with spark_errors(f"reading what changed in '{since.table}'"):
             return self._feed.window(since.table, since, columns)
 
+    def new_columns(self, table: StreamTable, since: Pin) -> tuple[str, ...]:
+        plan = self._analyzed(table).plan
+        with spark_errors(f"reading the columns of '{since.table}'"):
+            return self._feed.new_columns(since, None if plan is None else columns_read(plan, str(since.table)))
+
     def total_rows(self, table: TableName) -> int | None:
         java = load(self.workspace.session, table)
         current = java.currentSnapshot()

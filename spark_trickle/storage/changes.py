@@ -86,6 +86,16 @@ class ChangeFeed:
             broken = incomparable(shape, columns)
         return broken or window
 
+    def new_columns(self, since: Pin, columns: Sequence[str] | None) -> tuple[str, ...]:
+        """Those of the columns (None: of all) that the table did not have at that version."""
+        java = load(self._spark, since.table)
+        then = java.schemas().get(since.schema_id)
+        if then is None or since.uuid != str(java.uuid()):
+            return ()  # its window is broken, and says why
+        before = _columns(then, self._spark)
+        here = columns if columns is not None else [str(field.name()) for field in java.schema().columns()]
+        return tuple(name for name in here if name.lower() not in before)
+
     def frame(self, window: Window, columns: Sequence[str] | None = None) -> DataFrame:
         """The changed rows: the columns and `_weight`, positive for inserted rows, negative for deleted ones."""
         names = list(columns) if columns is not None else [str(f.name()) for f in window.table.schema().columns()]
