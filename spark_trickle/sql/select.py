@@ -89,9 +89,8 @@ def select(builder: Builder, node: exp.Select, ctes: Mapping[str, Cte], outer: S
         one_row = isinstance(relation.operator, OneRow) and condition is None
     for found in made:
         operator, one_row = found.over(operator), False
-    if has_window(output.expression for output in outputs):
-        operator, values = lifted(builder, operator, [output.expression for output in outputs])
-        outputs = [replace(output, expression=value) for output, value in zip(outputs, values, strict=True)]
+    if pending.found or has_window(output.expression for output in outputs):
+        operator, outputs = _windowed(builder, pending, operator, outputs)
     if qualify:
         operator = Filter(operator, tuple(conjuncts(outputs.pop().expression)))
     built = projected(operator, outputs, builder.names)
@@ -109,6 +108,22 @@ def _refuse(node: exp.Select, text: str) -> None:
     for clause, construct, why, hint, keyword in _NOT_SUPPORTED:
         if node.args.get(clause):
             raise unsupported(text, None, construct, why, hint, keyword)
+
+
+def _windowed(
+    builder: Builder, pending: Pending, operator: Operator, outputs: list[Output]
+) -> tuple[Operator, list[Output]]:
+    """The outputs over an operator that computes their window functions, and then the subqueries compared with them."""
+    waiting = list(pending.found.values())
+    compared = [part for found in waiting for part in found.operands]
+    read = [column(name) for found in waiting for name in sorted(found.reads.intersection(operator.columns))]
+    expressions = [*(output.expression for output in outputs), *compared, *read]
+    operator, values = lifted(builder, operator, expressions)
+    left = iter(values)
+    outputs = [replace(output, expression=next(left)) for output in outputs]
+    for found in waiting:
+        pending.found[found.name] = replace(found, operands=tuple(next(left) for _ in found.operands))
+    return pending.beside(operator), outputs
 
 
 def _grouped(
