@@ -13,7 +13,7 @@ from sqlglot import exp
 from spark_trickle.delta.plan import Column
 from spark_trickle.delta.rules.aggregate import arguments
 from spark_trickle.delta.types import cast, decimal, is_integer
-from spark_trickle.sql.operators import Aggregate, Item, Operator, Project, Recursion, column, inputs, with_inputs
+from spark_trickle.sql.operators import Aggregate, Item, Operator, Project, Recursion, column, inputs, used, with_inputs
 
 Columns = Callable[[Operator], tuple[Column, ...]]
 """Types of the columns of an operator."""
@@ -45,6 +45,8 @@ def _split(aggregate: Aggregate, columns: Columns) -> Operator | None:
     if len(lists) != 1 or not all(isinstance(call, _MERGED) for call in calls):
         return None
     values = next(iter(lists))
+    if not all(used(value) for value in values):
+        return None  # as a key, a number would be read as the position of an output column
     if any(len(values) > 1 and not isinstance(call, exp.Count) for call in calls if _distinct(call)):
         return None
     once = list(

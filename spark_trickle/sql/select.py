@@ -82,9 +82,8 @@ def select(builder: Builder, node: exp.Select, ctes: Mapping[str, Cte], outer: S
         one_row = isinstance(relation.operator, OneRow) and condition is None
     for found in made:
         operator, one_row = found.over(operator), False
-    if has_window(output.expression for output in outputs):
-        operator, values = lifted(builder, operator, [output.expression for output in outputs])
-        outputs = [replace(output, expression=value) for output, value in zip(outputs, values, strict=True)]
+    if pending.found or has_window(output.expression for output in outputs):
+        operator, outputs = _windowed(builder, pending, operator, outputs)
     if qualify:
         operator = Filter(operator, tuple(conjuncts(outputs.pop().expression)))
     built = projected(operator, outputs, builder.names)
@@ -96,6 +95,22 @@ def select(builder: Builder, node: exp.Select, ctes: Mapping[str, Cte], outer: S
         by = [key.by(next(extra)[1] if isinstance(key.key, exp.Expr) else built.outputs[key.key][1]) for key in order]
         return cut_to(builder, node, Built(built.operator, built.outputs[: len(shown)], one_row), cut, by)
     return Built(built.operator, built.outputs, one_row)
+
+
+def _windowed(
+    builder: Builder, pending: Pending, operator: Operator, outputs: list[Output]
+) -> tuple[Operator, list[Output]]:
+    """The outputs over an operator that computes their window functions, and then the subqueries compared with them."""
+    waiting = list(pending.found.values())
+    compared = [part for found in waiting for part in found.operands]
+    read = [column(name) for found in waiting for name in sorted(found.reads.intersection(operator.columns))]
+    expressions = [*(output.expression for output in outputs), *compared, *read]
+    operator, values = lifted(builder, operator, expressions)
+    left = iter(values)
+    outputs = [replace(output, expression=next(left)) for output in outputs]
+    for found in waiting:
+        pending.found[found.name] = replace(found, operands=tuple(next(left) for _ in found.operands))
+    return pending.beside(operator), outputs
 
 
 def _grouped(

@@ -29,6 +29,7 @@ from spark_trickle.sql.operators import (
 from spark_trickle.sql.parse import wrong
 from spark_trickle.sql.relations import Built
 from spark_trickle.sql.scope import Scope
+from spark_trickle.sql.windows import has_window
 
 if TYPE_CHECKING:
     from spark_trickle.sql.build import Builder, Cte
@@ -87,10 +88,19 @@ class Pending:
 
     def beside(self, operator: Operator, names: Iterable[str] | None = None) -> Operator:
         """The operator with a column for each subquery (those of the names, and those that they need)."""
-        wanted = set(self.found) if names is None else self.closed(names)
+        wanted = (set(self.found) if names is None else self.closed(names)) - self._over_windows()
         for found in [found for name, found in self.found.items() if name in wanted]:
             operator = self._attached(operator, found, Use.VALUE)
         return operator
+
+    def _over_windows(self) -> set[str]:
+        """Those that are compared with what a window function gives, and those that read such: they come after it."""
+        late = {name for name, found in self.found.items() if has_window(found.operands)}
+        left = len(late)
+        while left:
+            more = {name for name, found in self.found.items() if name not in late and not late.isdisjoint(found.reads)}
+            late, left = late | more, len(more)
+        return late
 
     def filtered(self, operator: Operator, condition: exp.Expr, shown: Collection[str] = ()) -> Operator:
         """The rows for which a condition is true. Subqueries in `shown` are also read elsewhere."""

@@ -20,3 +20,5 @@ SELECT x, COUNT(*) AS n, SUM(id) AS s FROM orders LATERAL VIEW explode(array(qty
 SELECT id, x, y FROM orders LATERAL VIEW explode(array(qty, cust)) t AS x LATERAL VIEW explode(array(x, id)) u AS y;
 SELECT o.id, x, c.name FROM orders o JOIN cust c ON o.cust = c.id LATERAL VIEW explode(sequence(0, tier)) t AS x;
 SELECT DISTINCT x FROM items LATERAL VIEW explode(array(n, n + 1)) t AS x;
+SELECT COUNT(DISTINCT 0) AS n FROM orders;
+SELECT region, COUNT(DISTINCT 1) AS n, SUM(qty) AS s FROM orders GROUP BY region;

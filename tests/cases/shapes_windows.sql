@@ -70,3 +70,9 @@ SELECT id FROM orders o WHERE EXISTS (SELECT 1 FROM items i WHERE i.oid = o.id L
 SELECT c.id, t.id AS o, t.r FROM cust c, LATERAL (SELECT id, RANK() OVER (ORDER BY qty) AS r FROM orders WHERE cust =
     c.id) t;
 SELECT c.id, (SELECT o.id FROM orders o WHERE o.cust = c.id ORDER BY o.qty DESC, o.id LIMIT 1) AS best FROM cust c;
+SELECT id, CASE WHEN COALESCE(RANK() OVER (PARTITION BY cust ORDER BY qty) IN (SELECT n FROM items), FALSE) THEN qty END
+    AS q FROM orders;
+SELECT region, COUNT(*) OVER () NOT IN (SELECT i.n FROM items i WHERE i.n IS NOT NULL) AS other, COUNT(*) AS n FROM orders
+    GROUP BY region;
+SELECT id, COUNT(*) OVER (PARTITION BY cust) IN (SELECT i.n FROM items i WHERE i.oid = o.id) AS found FROM orders o QUALIFY
+    COUNT(*) OVER (PARTITION BY region) IN (SELECT id FROM cust);
