@@ -10,7 +10,7 @@ from spark_trickle.model.refresh import Action, Outcome
 from spark_trickle.model.stream_table import RefreshMode
 from tests.spark.engines import assert_equals_query
 
-LIMITED = "SELECT k, v\nFROM items\nORDER BY k, v LIMIT 2"
+LIMITED = "SELECT k, v\nFROM items\nORDER BY k, v LIMIT length('ab')"
 
 
 def with_items(engine: Engine) -> None:

@@ -288,7 +288,7 @@ def test_explain_query_suggests_and_creates_nothing(engine: Engine) -> None:
     kept = engine.explain_query(TOTALS)
     assert kept.mode is RefreshMode.DIFFERENTIAL and kept.suggestion is None
     assert kept.sources == ("orders",) and kept.delta_sql
-    cannot = engine.explain_query("SELECT id FROM orders\nORDER BY id LIMIT 2")
+    cannot = engine.explain_query("SELECT id FROM orders\nORDER BY id LIMIT length('ab')")
     assert cannot.mode is RefreshMode.FULL
     assert "line 2" in str(cannot.reason) and cannot.suggestion
     assert cannot.suggestion in str(cannot)
