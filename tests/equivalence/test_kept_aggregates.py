@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import secrets
 from random import Random
 
 import pytest
 
 from tests.support.duck import Kept, Lake
 from tests.support.scripts import TABLES, perform, random_script
+from tests.support.seeds import first_seed
 
-SEED = secrets.randbelow(1_000_000)
+SEED = first_seed("TRICKLE_SEED")
 NARROW = "(SELECT region, cust, qty FROM orders)"
 PAIRS = {
     "SELECT id, explode(array(qty, cust)) AS x, x + 1 AS y FROM orders WHERE qty > 0": (

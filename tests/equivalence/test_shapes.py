@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from random import Random
 
 import pytest
@@ -11,10 +10,11 @@ from hypothesis import HealthCheck, given, settings
 
 from tests.support.cases import FOLDER
 from tests.support.scripts import Query, Script, keep_through, queries, random_script, scripts
+from tests.support.seeds import IN_CI, first_seed
 
 EXAMPLES = int(os.environ.get("TRICKLE_EXAMPLES", "1"))
 """How many histories per shape; a nightly run may want hundreds."""
-SEED = int(os.environ.get("TRICKLE_SEED", secrets.randbelow(1_000_000)))
+SEED = first_seed("TRICKLE_SEED")
 """Another history each time; a failure says which."""
 
 SHAPES = [
@@ -34,7 +34,9 @@ def test_a_stream_table_equals_its_query_after_each_refresh(query: str) -> None:
             raise AssertionError(f"TRICKLE_SEED={seed}: {err}") from err
 
 
-@settings(max_examples=12 * EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=12 * EXAMPLES, deadline=None, database=None, derandomize=IN_CI, suppress_health_check=list(HealthCheck)
+)
 @given(queries(), scripts(windows=3))
 def test_random_queries_equal_their_recomputation(query: Query, script: Script) -> None:
     keep_through(query.text, script)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 from random import Random
 
 import pytest
@@ -13,8 +11,9 @@ from spark_trickle.sql.render import render
 from tests.support.duck import Kept, Lake, multiset
 from tests.support.duck_dialect import duck_sql
 from tests.support.scripts import TABLES, perform, random_script
+from tests.support.seeds import first_seed
 
-SEED = int(os.environ.get("TRICKLE_SEED", secrets.randbelow(1_000_000)))
+SEED = first_seed("TRICKLE_SEED")
 
 OPEN = (
     "SELECT id, qty, ROW_NUMBER() OVER (PARTITION BY region ORDER BY qty) AS r FROM orders",

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import secrets
 from collections import Counter
 from random import Random
 
@@ -22,9 +21,10 @@ from tests.support.duck import Row, multiset
 from tests.support.fuzz.cases import some_features
 from tests.support.fuzz.queries import random_query
 from tests.support.fuzz.schema import Source, State, random_history, random_sources
+from tests.support.seeds import first_seed
 
 QUERIES = int(os.environ.get("TRICKLE_FUZZ_SPARK_QUERIES", "24"))
-SEED = int(os.environ.get("TRICKLE_FUZZ_SPARK_SEED", secrets.randbelow(1_000_000)))
+SEED = first_seed("TRICKLE_FUZZ_SPARK_SEED", in_ci=1001)
 CYCLES = 2
 WITHOUT = frozenset({"qualify"})
 """Not in Spark 4.1."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from random import Random
 
 import pytest
@@ -11,6 +10,7 @@ from spark_trickle.delta.show import show
 from tests.support.cases import Case, cases, compare
 from tests.support.duck import Kept, Lake
 from tests.support.scripts import TABLES, keep_through, random_script
+from tests.support.seeds import first_seed
 
 
 @pytest.mark.parametrize("case", cases("delta"), ids=str)
@@ -20,7 +20,7 @@ def test_the_plan_is_the_one_in_the_file(case: Case) -> None:
 
 @pytest.mark.parametrize("case", cases("delta"), ids=str)
 def test_the_plan_keeps_the_query(case: Case) -> None:
-    seed = secrets.randbelow(1_000_000)
+    seed = first_seed("TRICKLE_SEED")
     try:
         keep_through(case.query, random_script(Random(seed), windows=3))
     except AssertionError as err:
