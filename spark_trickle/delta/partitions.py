@@ -15,7 +15,7 @@ from sqlglot import exp
 from spark_trickle.delta.consolidate import consolidated
 from spark_trickle.delta.plan import GROUPS, TARGET, WEIGHT, Delta, Node, Partitions, Version
 from spark_trickle.delta.ranges import kind_of, restrict
-from spark_trickle.delta.rules.rule import weighted
+from spark_trickle.delta.rules.rule import operand, weighted
 from spark_trickle.delta.shared import delta_of
 from spark_trickle.errors import InternalError
 from spark_trickle.sql.operators import (
@@ -75,7 +75,7 @@ def within_groups(operator: Operator, keys: list[tuple[str, exp.Expr]]) -> Opera
             key = ScanColumn(alias, name, kind_of(operator, value.name))
             operator = restrict(operator, value.name, GROUPS, key, nulls=True)
     same = tuple(
-        exp.NullSafeEQ(this=_operand(value), expression=column(alias))
+        exp.NullSafeEQ(this=operand(value), expression=column(alias))
         for (_, value), alias in zip(keys, names, strict=True)
     )
     groups = Scan(
@@ -119,7 +119,3 @@ def _columns(names: tuple[str, ...]) -> tuple[Item, ...]:
 
 def _weight(number: int) -> exp.Expr:
     return exp.cast(exp.Literal.number(number), "bigint")
-
-
-def _operand(value: exp.Expr) -> exp.Expr:
-    return value.copy() if isinstance(value, (exp.Column, exp.Func)) else exp.paren(value.copy())

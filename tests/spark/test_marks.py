@@ -1,4 +1,4 @@
-"""EXISTS as a value over rows that come from several terms of a change: Spark's optimizer fails on that by itself."""
+"""EXISTS as a value, while everything that it depends on changes in one window."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from spark_trickle.delta.plan import Version
 from spark_trickle.delta.ranges import restricted
-from spark_trickle.delta.rules.rule import Recur, added, weighted
-from spark_trickle.sql.operators import Join, Operator, Project, at, scans
+from spark_trickle.delta.rules.rule import Recur, added, moves, weighted
+from spark_trickle.sql.operators import Join, Operator, Project, at
 
 
 def differentiate(join: Join, changed: frozenset[str], recur: Recur) -> Operator | None:
@@ -21,14 +21,10 @@ def differentiate(join: Join, changed: frozenset[str], recur: Recur) -> Operator
             continue
         others = restricted(join, place, changed)
         versions = [
-            at(other, (Version.BEFORE if i > place and _moves(other, changed) else Version.AFTER).value)
+            at(other, (Version.BEFORE if i > place and moves(other, changed) else Version.AFTER).value)
             for i, other in enumerate(others)
             if i != place
         ]
         term = Join((change, *versions), join.conditions)
         terms.append(Project(term, weighted(join.columns)))
     return added(terms)
-
-
-def _moves(operator: Operator, changed: frozenset[str]) -> bool:
-    return any(scan.source in changed for scan in scans(operator))

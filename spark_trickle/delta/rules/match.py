@@ -18,7 +18,7 @@ from sqlglot import exp
 
 from spark_trickle.delta.plan import WEIGHT, Version
 from spark_trickle.delta.ranges import kind_of
-from spark_trickle.delta.rules.rule import Recur, added, weighted
+from spark_trickle.delta.rules.rule import Recur, added, moves, operand, weighted
 from spark_trickle.delta.types import groupable
 from spark_trickle.sql.operators import (
     Aggregate,
@@ -34,7 +34,6 @@ from spark_trickle.sql.operators import (
     UnionAll,
     at,
     column,
-    scans,
     used,
 )
 
@@ -137,19 +136,10 @@ def _restricted(
     if not keys:
         return side
     same = tuple(
-        kind(this=_operand(mine), expression=column(key.name)) for key, (mine, kind) in zip(keys, compared, strict=True)
+        kind(this=operand(mine), expression=column(key.name)) for key, (mine, kind) in zip(keys, compared, strict=True)
     )
     return Match(side, Project(change, keys), same, MatchKind.SEMI)
 
 
-def _operand(value: exp.Expr) -> exp.Expr:
-    return value.copy() if isinstance(value, (exp.Column, exp.Func)) else exp.paren(value.copy())
-
-
 def _once(change: Operator | None) -> Operator | None:
     return None if change is None else Once(change)
-
-
-def moves(operator: Operator, changed: frozenset[str]) -> bool:
-    """Does the operator read anything that changed?"""
-    return any(scan.source in changed for scan in scans(operator))

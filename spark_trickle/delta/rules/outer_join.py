@@ -18,7 +18,7 @@ from sqlglot import exp
 from spark_trickle.delta.plan import WEIGHT, Version
 from spark_trickle.delta.ranges import restricted
 from spark_trickle.delta.rules import match as matching
-from spark_trickle.delta.rules.rule import Recur, added, weighted
+from spark_trickle.delta.rules.rule import Recur, added, moves, weighted
 from spark_trickle.sql.operators import (
     Filter,
     Item,
@@ -59,7 +59,7 @@ def _left(join: OuterJoin, changed: frozenset[str], recur: Recur) -> list[Operat
         terms.append(Project(beside, weighted(join.columns)))
     if of_right is not None:
         shared = Once(of_right)
-        version = Version.BEFORE if matching.moves(join.left, changed) else Version.AFTER
+        version = Version.BEFORE if moves(join.left, changed) else Version.AFTER
         left, _ = restricted(Join((join.left, join.right), join.conditions), 1, changed)
         inner = Join((shared, at(left, version.value)), join.conditions)
         terms.append(Project(inner, weighted(join.columns)))

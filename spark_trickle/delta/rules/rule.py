@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from sqlglot import exp
+
 from spark_trickle.delta.plan import WEIGHT
-from spark_trickle.sql.operators import Item, Operator, Project, UnionAll, column
+from spark_trickle.sql.operators import Item, Operator, Project, UnionAll, column, scans
 
 Recur = Callable[[Operator, frozenset[str]], Operator | None]
 Rule = Callable[[Any, frozenset[str], Recur], Operator | None]
@@ -27,3 +29,13 @@ def added(terms: list[Operator]) -> Operator | None:
     if not terms:
         return None
     return terms[0] if len(terms) == 1 else UnionAll(tuple(terms), terms[0].columns, aligned=True)
+
+
+def moves(operator: Operator, changed: frozenset[str]) -> bool:
+    """Does the operator read anything that changed?"""
+    return any(scan.source in changed for scan in scans(operator))
+
+
+def operand(value: exp.Expr) -> exp.Expr:
+    """A value as one side of a comparison."""
+    return value.copy() if isinstance(value, (exp.Column, exp.Func)) else exp.paren(value.copy())
