@@ -49,7 +49,7 @@ def history(connection: Connection, source: TableName | None = None, limit: int 
 def _apply_one(connection: Connection, change: GateChange) -> bool:
     row = connection.execute(select(GATES).where(_is(change.source))).first()
     if change.gated:
-        wanted = {"auto_ungate_on_watermark": change.auto_ungate_on_watermark}
+        wanted: dict[str, object] = {"auto_ungate_on_watermark": change.auto_ungate_on_watermark}
         if row is not None and row.gated:
             # Closed already: since when and by whom stays, or its duration would be a lie.
             if row.auto_ungate_on_watermark == change.auto_ungate_on_watermark:

@@ -14,7 +14,7 @@ _ONLY = GENERATION.c.id == 1
 
 
 def read(connection: Connection) -> int:
-    return connection.execute(select(GENERATION.c.value).where(_ONLY)).scalar_one()
+    return int(connection.execute(select(GENERATION.c.value).where(_ONLY)).scalar_one())
 
 
 def advance(connection: Connection) -> None:
