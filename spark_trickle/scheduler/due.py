@@ -64,12 +64,19 @@ def rhythms(tables: Mapping[TableName, StreamTable], default: timedelta) -> dict
     return found
 
 
-def due_at(rhythm: Rhythm, last: datetime | None, slowed: int = 1) -> datetime:
-    """The first moment at which it is due again after it was last looked after."""
+def due_at(
+    rhythm: Rhythm, last: datetime | None, slowed: int = 1, quiet: datetime | None = None
+) -> datetime:
+    """The first moment at which it is due again after its last refresh.
+
+    `quiet`: until when it was known to have nothing to do. A cron line that came round before then was served: what
+    changed later waits for the next time.
+    """
     if last is None:
         return AT_ONCE
     moments = [] if rhythm.interval is None else [last + rhythm.interval * slowed]
-    return min([*moments, *(_next(line, last) for line in rhythm.crons)], default=NEVER)
+    served = last if quiet is None else max(last, quiet)
+    return min([*moments, *(_next(line, served) for line in rhythm.crons)], default=NEVER)
 
 
 def unit_due_at(

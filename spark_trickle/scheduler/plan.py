@@ -20,6 +20,8 @@ from spark_trickle.refresh.decide import untouched
 
 Tables = Mapping[TableName, StreamTable]
 
+_STOPPED = (Status.SUSPENDED, Status.ERROR)
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -71,32 +73,35 @@ def follows_writes(members: Iterable[StreamTable]) -> bool:
 
 
 def holds(
-    tables: Tables,
-    unit_of: Mapping[TableName, int],
-    gated: Mapping[TableName, Sequence[object]],
-    standings: Mapping[TableName, Standing],
-    now: datetime,
+    tables: Tables, unit_of: Mapping[TableName, int], gated: Mapping[TableName, Sequence[object]]
 ) -> dict[int, tuple[Hold, ...]]:
-    """Every unit that is held, and by what: by a member's status, a closed gate, or a failure a moment ago."""
+    """Every unit that is held by a member's status or a closed gate, and by what."""
     found: dict[int, list[Hold]] = defaultdict(list)
     for name, table in tables.items():
-        if table.status in (Status.SUSPENDED, Status.ERROR):
+        if table.status in _STOPPED:
             found[unit_of[name]].append(_by_status(table))
     for name, reasons in gated.items():
-        if name in unit_of:
-            text = "; ".join(str(reason) for reason in reasons)
-            found[unit_of[name]].append(Hold(code=HoldCode.GATED, member=name, text=text))
+        text = "; ".join(str(reason) for reason in reasons)
+        found[unit_of[name]].append(Hold(code=HoldCode.GATED, member=name, text=text))
+    return _sorted(found)
+
+
+def backing_off(
+    tables: Tables, unit_of: Mapping[TableName, int], standings: Mapping[TableName, Standing], now: datetime
+) -> dict[int, tuple[Hold, ...]]:
+    """Every unit with a member that failed so recently that it is not tried again yet."""
+    found: dict[int, list[Hold]] = defaultdict(list)
     for name, standing in standings.items():
         if name in unit_of and backs_off(tables[name], standing, now):
             found[unit_of[name]].append(_by_failure(tables[name], standing))
-    return {unit: tuple(sorted(each, key=lambda hold: (hold.member, hold.code))) for unit, each in found.items()}
+    return _sorted(found)
 
 
 def backs_off(table: StreamTable, standing: Standing | None, now: datetime) -> bool:
     """Whether it failed so recently that it is not tried again yet. Whoever mends it clears its errors."""
     if standing is None or standing.retry_at is None or table.consecutive_errors == 0:
         return False
-    return table.status in (Status.ACTIVE, Status.INITIALIZING) and standing.retry_at > now
+    return table.status not in _STOPPED and standing.retry_at > now
 
 
 def told(reasons: Iterable[Hold], name: TableName, group: str | None) -> str:
@@ -108,10 +113,13 @@ def told(reasons: Iterable[Hold], name: TableName, group: str | None) -> str:
     return "; ".join(parts)
 
 
-def recorded(reasons: Iterable[Hold], text: str) -> str:
-    """What is kept to tell one reason from the next: codes and text."""
-    codes = ",".join(sorted({hold.code.value for hold in reasons}))
-    return f"{codes}: {text}"
+def worth_recording(reasons: Iterable[Hold]) -> bool:
+    """Whether a skip belongs in the history: a failure is there already, and to be overtaken passes with the tick."""
+    return any(hold.code not in (HoldCode.BACKING_OFF, HoldCode.OVERTAKEN) for hold in reasons)
+
+
+def _sorted(found: Mapping[int, list[Hold]]) -> dict[int, tuple[Hold, ...]]:
+    return {unit: tuple(sorted(each, key=lambda hold: (hold.member, hold.code))) for unit, each in found.items()}
 
 
 def _by_status(table: StreamTable) -> Hold:
