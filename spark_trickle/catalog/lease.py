@@ -1,7 +1,7 @@
 """The scheduler's lease: one row. Taking it advances the token, which publications of the scheduler carry.
 
-All functions work in the caller's transaction. Writers take turns, so the token that a publication compares is still the
-current one when it commits: that, and no clock, is what keeps a deposed scheduler from publishing.
+All functions work in the caller's transaction. Writers take turns, so the token that a publication compares is still
+the current one when it commits: that, and no clock, is what keeps a deposed scheduler from publishing.
 """
 
 from __future__ import annotations

@@ -72,8 +72,7 @@ class CutReader:
 def _rows(connection: Connection, query: str) -> Rows:
     """Rows as the driver makes them."""
     with connection.exec_driver_sql(query) as result:
-        found: Rows = result.cursor.fetchall()  # type: ignore[union-attr]
-        return found
+        return list(result.cursor.fetchall())
 
 
 def _pointer(row: tuple[Any, ...]) -> Pointer:

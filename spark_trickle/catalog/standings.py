@@ -1,4 +1,4 @@
-"""What the scheduler remembers of stream tables: rows to values and back. All functions work in the caller's transaction."""
+"""What the scheduler remembers of stream tables: rows to values and back, in the caller's transaction."""
 
 from __future__ import annotations
 

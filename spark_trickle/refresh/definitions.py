@@ -118,7 +118,9 @@ class Definitions:
         table = self._existing(self.catalog.cut(), name)
         if table.status is Status.SUSPENDED:
             return table
-        return self._update(replace(table, status=Status.SUSPENDED, status_reason=because, status_since=self.clock.now()))
+        return self._update(
+            replace(table, status=Status.SUSPENDED, status_reason=because, status_since=self.clock.now())
+        )
 
     def resume(self, name: TableName) -> StreamTable:
         table = self._existing(self.catalog.cut(), name)

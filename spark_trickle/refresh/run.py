@@ -29,7 +29,6 @@ from spark_trickle.ports import CatalogPort, Lake, Workbench
 from spark_trickle.refresh.decide import untouched
 from spark_trickle.refresh.member import MemberResult, Request, history_row, idle_result, refresh_member
 
-
 MEMBER = "member"
 """The fact of an error that says in which stream table of a unit it happened."""
 
@@ -104,6 +103,9 @@ class Refresher:
         published one of these since the cut was read.
         """
         started = time.perf_counter()
+        for name in unit:
+            if name not in cut.tables:
+                raise ConflictError(name, "a stream table", None)
         tables = [cut.tables[name] for name in unit]
         request = replace(self._request(cut, None, "SCHEDULER", tables), group=group, now=now)
         self.notify(StepReached(Step.PINNED))

@@ -1,4 +1,4 @@
-"""How long to wait after a failure that may go away by itself: 1 s, twice as long each time, a minute at the most. Pure."""
+"""How long to wait after a failure that may go away: 1 s, twice as long each time, a minute at the most. Pure."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ Made when the graph changes and kept until then. The number of a unit is its pla
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -95,8 +95,9 @@ class Board:
         return sorted(found, key=lambda name: (self.unit_of[name], place[name]))
 
 
-def make_board(units: Sequence[Unit], tables: Tables, default: timedelta) -> Board:
+def make_board(found: Iterable[Unit], tables: Tables, default: timedelta) -> Board:
     """Number the units and draw the lines between them."""
+    units = tuple(found)
     unit_of = {name: i for i, unit in enumerate(units) for name in unit.members}
     above: list[set[int]] = [set() for _ in units]
     below: list[set[int]] = [set() for _ in units]
@@ -108,7 +109,7 @@ def make_board(units: Sequence[Unit], tables: Tables, default: timedelta) -> Boa
                 above[unit_of[name]].add(unit_of[source.table])
                 below[unit_of[source.table]].add(unit_of[name])
     return Board(
-        units=tuple(units),
+        units=units,
         unit_of=unit_of,
         above=tuple(frozenset(each) for each in above),
         below=tuple(frozenset(each) for each in below),

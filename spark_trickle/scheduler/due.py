@@ -49,7 +49,7 @@ def rhythms(tables: Mapping[TableName, StreamTable], default: timedelta) -> dict
     found: dict[TableName, Rhythm] = {}
     entered: set[TableName] = set()
     # Depth first without recursion: a chain of stream tables may be longer than Python's stack.
-    pending = list(reversed(tables))
+    pending = list(tables)[::-1]
     while pending:
         name = pending[-1]
         own = _own(tables[name])
@@ -64,9 +64,7 @@ def rhythms(tables: Mapping[TableName, StreamTable], default: timedelta) -> dict
     return found
 
 
-def due_at(
-    rhythm: Rhythm, last: datetime | None, slowed: int = 1, quiet: datetime | None = None
-) -> datetime:
+def due_at(rhythm: Rhythm, last: datetime | None, slowed: int = 1, quiet: datetime | None = None) -> datetime:
     """The first moment at which it is due again after its last refresh.
 
     `quiet`: until when it was known to have nothing to do. A cron line that came round before then was served: what
@@ -96,7 +94,7 @@ def unit_due_at(
 
 
 def slowed_after(slowed: int, rhythm: Rhythm, took: timedelta) -> int:
-    """The factor on the interval after a refresh: doubled each time that it took longer, one after the first in time."""
+    """The factor on the interval after a refresh: doubled each time that it took longer, 1 after the first in time."""
     if rhythm.interval is None or not rhythm.declared or took <= rhythm.interval:
         return 1
     return min(MOST_SLOWED, slowed * 2)

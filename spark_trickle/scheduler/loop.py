@@ -96,15 +96,20 @@ class Scheduler:
         Waits while another scheduler is at work, and again when another one has taken over.
         """
         with self._turn, _stopped_by_signals(self._stop):
-            while not self._ended(until):
-                try:
-                    with self._lease.held(wait=lambda seconds: self._stop.wait(seconds) or self._ended(until)) as fence:
-                        self._loop(fence, until, told)
-                except DeposedError as err:
-                    self._notify(Noticed(SUBJECT, str(err)))
-                except SchedulerBusyError:
-                    return
-        self._stop.clear()
+            try:
+                while not self._ended(until):
+                    self._run_while_ours(until, told)
+            finally:
+                self._stop.clear()
+
+    def _run_while_ours(self, until: datetime | None, told: Told) -> None:
+        try:
+            with self._lease.held(wait=lambda seconds: self._stop.wait(seconds) or self._ended(until)) as fence:
+                self._loop(fence, until, told)
+        except DeposedError as err:
+            self._notify(Noticed(SUBJECT, str(err)))
+        except SchedulerBusyError:
+            return  # it was time to end while somebody else was at work
 
     def _loop(self, fence: int, until: datetime | None, told: Told) -> None:
         while not self._ended(until):

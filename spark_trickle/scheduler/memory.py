@@ -78,7 +78,7 @@ def changed_holds(
     standings: Mapping[TableName, Standing],
     describe: Callable[[int, TableName], str | None],
 ) -> Iterable[tuple[int | None, TableName, str | None]]:
-    """Stream tables whose reasons are not those that were recorded last: (unit, name, reason), None where it is free."""
+    """Stream tables whose reasons are not those recorded last: (unit, name, reason), None where nothing holds it."""
     for unit in held:
         for name in board.units[unit].members:
             text = describe(unit, name)

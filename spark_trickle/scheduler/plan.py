@@ -1,4 +1,4 @@
-"""What a tick will do, decided from what is known at its cut: which units run, in which order, and which are held. Pure.
+"""What a tick will do, from what is known at its cut: which units run, in which order, and which are held. Pure.
 
 A unit passes or is held whole. Units that have nothing to do are not even looked at: the walk starts at those whose
 sources have moved and goes down the graph, so a tick in which nothing happened costs nothing.

@@ -1,4 +1,4 @@
-"""Units in their order on a bounded pool: one starts when those above it are settled, independent ones run side by side.
+"""Units in their order on a bounded pool: one starts when those above it are settled, independent ones side by side.
 
 Knows numbers and futures; what a unit is and what running it means is the caller's.
 """

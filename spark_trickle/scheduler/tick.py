@@ -1,7 +1,7 @@
-"""One pass of the scheduler. Read `Tick.run`: it is the whole story, and everything else is a detail of one of its lines.
+"""One pass of the scheduler. `Tick.run` is the whole story; everything else here is a detail of one of its lines.
 
-What is due and what is held is decided in `plan`, how a unit is brought up to date in `refresh`, who may schedule at all
-in `lease`, and the loop around a tick is in `loop`.
+What is due and what is held is decided in `plan`, how a unit is brought up to date in `refresh`, who may schedule in
+`lease`; the loop around ticks is in `loop`.
 """
 
 from __future__ import annotations
@@ -155,9 +155,7 @@ class Tick:
                 rows.append(self._row(table, Outcome.SKIPPED, group, f"'{culprit.name}' failed, and with it its group"))
                 continue
             wait = None if not err.retryable else self.now + delay(table.consecutive_errors + 1, self.world.chance())
-            failure = Failure(
-                table=table.name, error=text, at=self.now, permanent=not err.retryable, retry_at=wait
-            )
+            failure = Failure(table=table.name, error=text, at=self.now, permanent=not err.retryable, retry_at=wait)
             failures.append(failure)
             rows.append(self._row(table, Outcome.FAILED, group, None, error=text))
             self.failed.append(Failed(name=str(table.name), error=text, group=group))
@@ -183,18 +181,16 @@ class Tick:
             return told(reasons, name, self.board.group(unit)) if worth_recording(reasons) else None
 
         rows, standings = [], []
-        for unit, name, text in changed_holds(self.board, plan.held, self.standings, describe):
+        for holding, name, text in changed_holds(self.board, plan.held, self.standings, describe):
             remembered = self.standings.get(name, Standing(table=name))
             since = None if text is None else self.now
             standings.append(replace(remembered, held=text, held_since=since))
-            if unit is not None:
+            if holding is not None:
                 table = self.cut.tables[name]
-                rows.append(self._row(table, Outcome.SKIPPED, self.board.group(unit), text))
+                rows.append(self._row(table, Outcome.SKIPPED, self.board.group(holding), text))
         if standings:
             self.memory.forget_standings()
-            self.world.catalog.publish(
-                Publication(history=tuple(rows), standings=tuple(standings), fence=self.fence)
-            )
+            self.world.catalog.publish(Publication(history=tuple(rows), standings=tuple(standings), fence=self.fence))
 
     def _skip(self, unit: int, reasons: tuple[Hold, ...]) -> None:
         group = self.board.group(unit)
