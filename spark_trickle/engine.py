@@ -12,6 +12,9 @@ from spark_trickle.config import Settings
 from spark_trickle.dispatch import Dispatcher
 from spark_trickle.errors import ConflictError, NotFoundError, TransientError, UserError
 from spark_trickle.events import Noticed, Observer
+from spark_trickle.gates.held import held
+from spark_trickle.gates.report import BootstrapGateStatus, SourceGate
+from spark_trickle.gating import CALLS as GATE_CALLS
 from spark_trickle.logs import log_event
 from spark_trickle.model.refresh import HistoryRow, RefreshOutcome, Verification
 from spark_trickle.model.stream_table import Options, RefreshMode, StreamTable
@@ -49,6 +52,9 @@ SQL_CALLS = (
     "dependency_tree",
     "graph",
     "maintain",
+    "source_gates",
+    "bootstrap_gate_status",
+    *GATE_CALLS,
 )
 
 
@@ -229,7 +235,7 @@ class Engine:
         above = dag_of(cut.tables.values()).upstream(wanted)
         missing = [table for table in (*above, *cut.tables[wanted].tables) if table not in cut.pointers]
         ancestors = [cut.tables[table] for table in sorted(above) if table in cut.tables]
-        return views.why_of(cut.tables[wanted], ancestors, missing=missing)
+        return views.why_of(cut.tables[wanted], ancestors, missing=missing, gated=held(cut.tables, cut.gates))
 
     def dependency_tree(self, name: str | None = None) -> str:
         """The graph as an indented tree, of all or of one."""
@@ -239,6 +245,30 @@ class Engine:
     def graph(self, format: str = "text") -> str:
         """The graph as text, Mermaid or Graphviz."""
         return views.graph(views.nodes_of(self._parts.catalog.stream_tables()), format)
+
+    def gate_source(self, source: str, auto_ungate_on_watermark: bool = False) -> SourceGate:
+        """Hold every stream table that depends on a table, near or far, until it is ungated. It need not exist yet."""
+        return self.gate_sources([source], auto_ungate_on_watermark)[0]
+
+    def gate_sources(self, sources: Sequence[str], auto_ungate_on_watermark: bool = False) -> list[SourceGate]:
+        """Close several gates together."""
+        return self._parts.gating.gate(sources, auto_ungate_on_watermark=auto_ungate_on_watermark)
+
+    def ungate_source(self, source: str) -> SourceGate | None:
+        """Say that a table is loaded; what waited only for it is refreshed by the next tick. None: never gated."""
+        return next(iter(self.ungate_sources([source])), None)
+
+    def ungate_sources(self, sources: Sequence[str]) -> list[SourceGate]:
+        """Open several gates together."""
+        return self._parts.gating.ungate(sources)
+
+    def source_gates(self) -> list[SourceGate]:
+        """Every source that was ever gated, the gated ones first."""
+        return self._parts.gating.source_gates()
+
+    def bootstrap_gate_status(self) -> list[BootstrapGateStatus]:
+        """The same with how long each has been closed and all stream tables that it holds."""
+        return self._parts.gating.status()
 
     def transaction(self) -> Transaction:
         """`with engine.transaction() as tx:` writes that appear together, with the IMMEDIATE tables that follow."""

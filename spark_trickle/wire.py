@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from spark_trickle.clock import Clock, SystemClock
 from spark_trickle.config import Settings
 from spark_trickle.errors import ConfigError
 from spark_trickle.events import Event, Observer
+from spark_trickle.gating import Gating
 from spark_trickle.model.publication import Cut
 from spark_trickle.names import TableName
 from spark_trickle.ports import Workbench
@@ -59,6 +61,7 @@ class Parts:
     lake: LazyLake
     refresher: Refresher
     definitions: Definitions
+    gating: Gating
     notify: Observer
 
     def close(self) -> None:
@@ -114,7 +117,8 @@ def assemble(settings: Settings, spark: SparkSession | None, observers: Iterable
         attempts=settings.max_refresh_attempts,
     )
     definitions = Definitions(catalog=catalog, lake=lake, clock=clock, refresher=refresher, notify=notify)
-    return Parts(settings, catalog, clock, sessions, workspaces, lake, refresher, definitions, notify)
+    gating = Gating(catalog, clock, notify, timedelta(seconds=settings.gate_stale_warning_seconds))
+    return Parts(settings, catalog, clock, sessions, workspaces, lake, refresher, definitions, gating, notify)
 
 
 def _warehouse(text: str) -> str:

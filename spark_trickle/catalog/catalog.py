@@ -1,6 +1,6 @@
 """The catalog as the rest of the program sees it: reads of one moment, and publications that land whole or not at all.
 
-Rows and columns are the business of `stream_tables`, `pointers` and `history`; connections of `database`.
+Rows and columns are the business of `stream_tables`, `pointers`, `gates` and `history`; connections of `database`.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from typing import Self
 
 from sqlalchemy import Connection
 
-from spark_trickle.catalog import history, pointers, stream_tables
+from spark_trickle.catalog import gates, generation, history, pointers, stream_tables
 from spark_trickle.catalog.database import DEFAULT_BUSY_TIMEOUT_SECONDS, Database
 from spark_trickle.errors import NotFoundError
 from spark_trickle.events import Observer, Step, StepReached
 from spark_trickle.model.frontier import Pointer
+from spark_trickle.model.gate import Gate, GateChange, GateEvent
 from spark_trickle.model.publication import Cut, Publication, Swap
 from spark_trickle.model.refresh import HistoryRow
 from spark_trickle.model.stream_table import Status, StreamTable
@@ -69,7 +70,14 @@ class Catalog:
         with self._reading(conn) as connection:
             heads = pointers.read(connection)
             tables = {table.name: table for table in stream_tables.all(connection)}
-            return Cut(_identity(heads), heads, tables, pointers.namespaces(connection))
+            return Cut(
+                id=_identity(heads),
+                pointers=heads,
+                tables=tables,
+                namespaces=pointers.namespaces(connection),
+                gates=gates.read(connection, closed_only=True),
+                generation=generation.read(connection),
+            )
 
     def publish(self, publication: Publication, conn: Connection | None = None) -> None:
         """Carry out a publication. ConflictError: somebody was there first, and nothing has happened."""
@@ -77,12 +85,16 @@ class Catalog:
             for namespace in publication.namespaces:
                 pointers.add_namespace(connection, namespace)
             pointers.swap_all(connection, publication.swaps)
+            redefined = any(stream_tables.redefines(connection, table) for table in publication.updated)
             for table in publication.dropped:
                 stream_tables.delete(connection, table)
             for table in publication.created:
                 stream_tables.insert(connection, table)
             for table in publication.updated:
                 stream_tables.update(connection, table)
+            moved = gates.apply(connection, publication.gates)
+            if redefined or moved or publication.created or publication.dropped:
+                generation.advance(connection)
             history.extend(connection, publication.history)
             if publication.swaps:
                 self._notify(StepReached(Step.PUBLISHING))
@@ -103,6 +115,30 @@ class Catalog:
             if failed.consecutive_errors >= self._max_consecutive_errors:
                 failed = replace(failed, status=Status.ERROR, status_reason=message)
             stream_tables.update(connection, failed)
+
+    def generation(self, conn: Connection | None = None) -> int:
+        """Advances when a stream table is created, altered or dropped and when a gate moves. Cheap: ask it often."""
+        with self._reading(conn) as connection:
+            return generation.read(connection)
+
+    def gates(self, conn: Connection | None = None) -> dict[TableName, Gate]:
+        """Every gate that ever was closed, by name."""
+        with self._reading(conn) as connection:
+            return gates.read(connection)
+
+    def change_gates(self, changes: Iterable[GateChange], conn: Connection | None = None) -> dict[TableName, Gate]:
+        """Close and open gates; gives all gates as they are then."""
+        with self._writing(conn) as connection:
+            if gates.apply(connection, changes):
+                generation.advance(connection)
+            return gates.read(connection)
+
+    def gate_history(
+        self, source: TableName | None = None, limit: int | None = 20, conn: Connection | None = None
+    ) -> tuple[GateEvent, ...]:
+        """When gates were closed and opened, and by whom; newest first."""
+        with self._reading(conn) as connection:
+            return gates.history(connection, source, limit)
 
     def pointers(
         self, names: Iterable[TableName] | None = None, conn: Connection | None = None
@@ -137,14 +173,18 @@ class Catalog:
 
     def insert(self, table: StreamTable, conn: Connection | None = None) -> StreamTable:
         with self._writing(conn) as connection:
+            generation.advance(connection)
             return stream_tables.insert(connection, table)
 
     def update(self, table: StreamTable, conn: Connection | None = None) -> StreamTable:
         with self._writing(conn) as connection:
+            if stream_tables.redefines(connection, table):
+                generation.advance(connection)
             return stream_tables.update(connection, table)
 
     def delete(self, table: StreamTable, conn: Connection | None = None) -> None:
         with self._writing(conn) as connection:
+            generation.advance(connection)
             stream_tables.delete(connection, table)
 
     def history(

@@ -127,6 +127,39 @@ HISTORY = Table(
     sqlite_autoincrement=True,
 )
 
+GATES = Table(
+    "trickle_gates",
+    OURS,
+    Column("namespace", _NAME, primary_key=True),
+    Column("name", _NAME, primary_key=True),
+    Column("gated", Boolean, nullable=False),
+    Column("gated_at", UtcDateTime, nullable=False),
+    Column("ungated_at", UtcDateTime),
+    Column("gated_by", Text, nullable=False),
+    Column("auto_ungate_on_watermark", Boolean, nullable=False),
+)
+
+GATE_HISTORY = Table(
+    "trickle_gate_history",
+    OURS,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    Column("namespace", _NAME, nullable=False),
+    Column("name", _NAME, nullable=False),
+    Column("gated", Boolean, nullable=False),
+    Column("at", UtcDateTime, nullable=False),
+    Column("by", Text, nullable=False),
+    Index("trickle_gate_history_by_source", "namespace", "name", "id"),
+    sqlite_autoincrement=True,
+)
+
+GENERATION = Table(
+    "trickle_generation",
+    OURS,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("value", BigInteger, nullable=False),
+)
+"""One row."""
+
 ICEBERG_TABLES = Table(
     "iceberg_tables",
     ICEBERG,

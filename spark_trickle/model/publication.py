@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from spark_trickle.model.frontier import Pointer
+from spark_trickle.model.gate import Gate, GateChange
 from spark_trickle.model.refresh import HistoryRow
 from spark_trickle.model.stream_table import StreamTable
 from spark_trickle.names import TableName
@@ -32,6 +34,7 @@ class Publication:
     """Each carries the version it was read at; another version in the catalog is a conflict."""
     dropped: tuple[StreamTable, ...] = ()
     history: tuple[HistoryRow, ...] = ()
+    gates: tuple[GateChange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,3 +45,7 @@ class Cut:
     pointers: dict[TableName, Pointer]
     tables: dict[TableName, StreamTable]
     namespaces: tuple[str, ...]
+    gates: Mapping[TableName, Gate] = field(default_factory=dict)
+    """The closed ones."""
+    generation: int = 0
+    """Advances when a stream table is created, altered or dropped and when a gate moves; not with refreshes."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from spark_trickle.clock import Clock
 from spark_trickle.errors import AlreadyExistsError, HasDependentsError, NotFoundError, SqlError, UserError
 from spark_trickle.events import Noticed, Observer, RefreshFinished, Step, StepReached
+from spark_trickle.gates.held import GateReason, held
 from spark_trickle.model.publication import Cut, Publication, Swap
 from spark_trickle.model.stream_table import Options, RefreshMode, Status, StreamTable
 from spark_trickle.names import TableName
@@ -41,16 +42,17 @@ class Definitions:
             raise NotFoundError("namespace", name.namespace, hint=f"CREATE NAMESPACE {name.namespace} makes it")
         with self.lake.workbench(cut) as bench:
             table = self._define(cut, bench.analyze(query, cut.tables), name, query, options)
-            if initialize:
+            gated = held({**cut.tables, name: table}, cut.gates).get(name, ())
+            if initialize and not gated:
                 table = self._publish_loaded(cut, bench, table, new=True)
             else:
                 bench.create_empty(table)
                 pin = bench.pin_of(name)
                 table = replace(table, published=(pin,) if pin else ())
                 self.catalog.publish(Publication(swaps=swaps_of(bench), created=(table,)))
-        for notice in table.notices:
-            self.notify(Noticed(str(name), notice))
-        return table
+        if initialize and gated:
+            table = replace(table, notices=(*table.notices, _deferred(name, gated)))
+        return self._told(table)
 
     def alter(self, name: TableName, changes: Mapping[str, object], *, query: str | None = None) -> StreamTable:
         """Change options, or the query; a failure leaves everything as it was."""
@@ -88,9 +90,10 @@ class Definitions:
                     status_reason=table.status_reason,
                 )
             altered = self._publish_loaded(cut, bench, altered, new=False, former=table)
-        for notice in altered.notices:
-            self.notify(Noticed(str(name), notice))
-        return altered
+        gated = held({**cut.tables, name: altered}, cut.gates).get(name, ())
+        if gated:
+            altered = replace(altered, notices=(*altered.notices, _partial(name, gated)))
+        return self._told(altered)
 
     def drop(self, name: TableName, *, cascade: bool) -> list[StreamTable]:
         """Drop it, and with `cascade` all that reads it; returns what was dropped."""
@@ -120,6 +123,11 @@ class Definitions:
         table = self._existing(self.catalog.cut(), name)
         status = Status.ACTIVE if table.populated else Status.INITIALIZING
         return self._update(replace(table, status=status, status_reason=None, consecutive_errors=0))
+
+    def _told(self, table: StreamTable) -> StreamTable:
+        for notice in table.notices:
+            self.notify(Noticed(str(table.name), notice))
+        return table
 
     def _existing(self, cut: Cut, name: TableName) -> StreamTable:
         if name not in cut.tables:
@@ -180,3 +188,17 @@ class Definitions:
                     f"the new query of '{name}' does not fit '{reader}', which reads it: {err}",
                     hint=f"Keep the columns that '{reader}' reads, or alter or drop it first",
                 ) from err
+
+
+def _deferred(name: TableName, gated: Iterable[GateReason]) -> str:
+    # Not kept with the definition: it stops being true when the gates open.
+    reasons = "; ".join(map(str, gated))
+    return (
+        f"{reasons}: '{name}' is created empty, and loaded by the first tick after all its sources are ungated "
+        f"(refresh_stream_table('{name}') loads what is there now)"
+    )
+
+
+def _partial(name: TableName, gated: Iterable[GateReason]) -> str:
+    reasons = "; ".join(map(str, gated))
+    return f"{reasons}: '{name}' holds the answer over what is loaded so far"
