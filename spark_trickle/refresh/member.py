@@ -56,7 +56,7 @@ def refresh_member(bench: Workbench, table: StreamTable, request: Request, notif
     started, jobs_before = time.perf_counter(), bench.jobs()
     notify(StepReached(Step.COMPUTING, str(table.name)))
     try:
-        if _redefinition(bench, table) is not None:
+        if _waited(table, request) or _redefinition(bench, table) is not None:
             table = _follow(bench, table, request)
         frontier = _frontier_here(bench, table)
         action, mode, reason, staged = _stage(bench, table, frontier, request)
@@ -192,6 +192,11 @@ def _redefinition(bench: Workbench, table: StreamTable) -> str | None:
         for column in bench.new_columns(table, before):
             return f"column '{column}' of '{source.table}' is new in the query"
     return None
+
+
+def _waited(table: StreamTable, request: Request) -> bool:
+    """Whether it was created without contents some time ago: there is no frontier to tell what changed meanwhile."""
+    return not table.populated and request.stream_tables.get(table.name) == table
 
 
 def _follow(bench: Workbench, table: StreamTable, request: Request) -> StreamTable:

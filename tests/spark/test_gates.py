@@ -89,7 +89,7 @@ def test_gate_create_st_auto_skip_init(engine: Engine) -> None:
     """ST created with gated source skips initialization, near or far; a manual refresh loads it all the same."""
     engine.gate_source("orders")
     near = engine.create_stream_table("by_region", "SELECT region, SUM(amount) AS s FROM orders GROUP BY region")
-    assert (near.status, near.populated, near.published[0].snapshot_id) == (Status.INITIALIZING, False, None)
+    assert (near.status, near.populated, near.frontier.pins) == (Status.INITIALIZING, False, ())
     (notice,) = near.notices
     assert notice.startswith("source 'orders' is gated: 'by_region' is created empty")
     far = engine.create_stream_table("regions", "SELECT COUNT(*) AS n FROM by_region")
@@ -118,6 +118,24 @@ def test_a_view_in_between_does_not_hide_the_gate(engine: Engine) -> None:
     engine.ungate_source("orders")
     engine.gate_source("european")
     assert [row.affected_stream_tables for row in engine.bootstrap_gate_status()] == [("sums",), ("sums",)]
+
+
+def test_what_changed_under_a_query_before_its_first_load_is_followed(engine: Engine) -> None:
+    engine.sql("CREATE VIEW chosen AS SELECT * FROM lake.default.orders")
+    engine.sql("CREATE TABLE others (id INT, amount INT); INSERT INTO others VALUES (1, 7)")
+    engine.gate_source("orders")
+    engine.create_stream_table("sums", "SELECT SUM(amount) AS s FROM chosen")
+    engine.create_stream_table("copies", "SELECT * FROM orders")
+    engine.sql("CREATE OR REPLACE VIEW chosen AS SELECT * FROM lake.default.others")
+    engine.sql("ALTER TABLE orders ADD COLUMN note STRING; INSERT INTO orders VALUES (2, 'us', 20, 'new')")
+    for name in ("sums", "copies"):
+        assert engine.refresh_stream_table(name).action is Action.FULL
+        assert_equals_query(engine, name)
+    assert values(engine, "SELECT s FROM sums") == [(7,)]
+    assert engine.status("sums").sources == ("others", "chosen")
+    engine.sql("INSERT INTO others VALUES (2, 1)")
+    assert engine.refresh_stream_table("sums").action is Action.DIFFERENTIAL
+    assert_equals_query(engine, "sums")
 
 
 def test_a_new_query_over_a_gated_source_is_computed_and_told_to_be_partial(engine: Engine) -> None:
