@@ -99,7 +99,7 @@ class Tick:
         if not runs_by_itself(self.board, unit, self.cut.tables) or not has_work(members, self.cut.pointers):
             return None
         names = self.board.with_followers(unit, self.cut.tables)
-        cut, moment = self.cut, self.now + timedelta(seconds=time.perf_counter() - self.started)
+        cut = self.cut
 
         def refresh() -> UnitResult:
             pinned = cut if self.world.one_cut else replace(self.world.refresher.catalog.cut(), id=cut.id)
@@ -108,7 +108,7 @@ class Tick:
                 names,
                 group=self.board.group(unit),
                 fence=self.fence,
-                now=moment,
+                now=self.now,
                 remember=lambda table, took: self._remembered(unit, table, took),
             )
 

@@ -1,7 +1,7 @@
-"""A lake without Spark, for tests of who is refreshed when: tables that hold which versions of which base tables they saw.
+"""A lake without Spark, for tests of who is refreshed when: tables hold which versions of base tables they saw.
 
-The catalog beside it is the real one. A stream table's contents are, for each base table, all of its versions that reach
-it on any path: more than one is the split that groups are there to prevent. A write may leave contents as they were.
+The catalog beside it is the real one. A stream table's contents are, for each base table, all of its versions that
+reach it on any path: more than one is the split that groups are there to prevent. A write may leave contents as is.
 """
 
 from __future__ import annotations
