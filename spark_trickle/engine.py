@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -18,6 +19,7 @@ from spark_trickle.gating import CALLS as GATE_CALLS
 from spark_trickle.logs import log_event
 from spark_trickle.model.refresh import HistoryRow, RefreshOutcome, Verification
 from spark_trickle.model.stream_table import Options, RefreshMode, StreamTable
+from spark_trickle.model.tick import TickReport
 from spark_trickle.names import TableName
 from spark_trickle.refresh.options import with_options
 from spark_trickle.refresh.resolve import operators_and_change, resolve_mode
@@ -52,6 +54,7 @@ SQL_CALLS = (
     "dependency_tree",
     "graph",
     "maintain",
+    "tick",
     "source_gates",
     "bootstrap_gate_status",
     *GATE_CALLS,
@@ -236,6 +239,14 @@ class Engine:
         missing = [table for table in (*above, *cut.tables[wanted].tables) if table not in cut.pointers]
         ancestors = [cut.tables[table] for table in sorted(above) if table in cut.tables]
         return views.why_of(cut.tables[wanted], ancestors, missing=missing, gated=held(cut.tables, cut.gates))
+
+    def tick(self, now: datetime | None = None) -> TickReport:
+        """One pass of the scheduler, at one cut: refreshes what is due and not held. `now` pretends another moment."""
+        return self._parts.scheduler.tick(now)
+
+    def run(self, until: datetime | None = None, told: Callable[[TickReport], None] = lambda _: None) -> None:
+        """The scheduler: ticks until then, or until SIGTERM or SIGINT. Waits while another one is at work."""
+        self._parts.scheduler.run(until, told)
 
     def dependency_tree(self, name: str | None = None) -> str:
         """The graph as an indented tree, of all or of one."""

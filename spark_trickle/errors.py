@@ -156,6 +156,30 @@ class ComputeError(TransientError):
     """A Spark job failed; nothing was published."""
 
 
+class SchedulerBusyError(TransientError):
+    """Another scheduler holds the lease."""
+
+    def __init__(self, holder: object, expires_at: object) -> None:
+        super().__init__(
+            f"another scheduler is at work: {holder}",
+            hint="`trickle run` waits for it to end; if it was killed, its lease ends by itself within seconds",
+            facts={"holder": str(holder), "expires_at": str(expires_at)},
+        )
+
+
+class DeposedError(StreamTableError):
+    """Another scheduler has taken over: this one may publish nothing more, and nothing was published."""
+
+    exit_code = 4
+
+    def __init__(self, token: int, found: int) -> None:
+        super().__init__(
+            "another scheduler has taken over; nothing was published",
+            hint="It goes on from here; `trickle run` waits until it ends",
+            facts={"token": token, "found": found},
+        )
+
+
 class CommitUnknownError(StreamTableError):
     """The publishing transaction may or may not have landed: look before doing anything again."""
 

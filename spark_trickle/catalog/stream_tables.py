@@ -188,6 +188,7 @@ def _row(table: StreamTable) -> dict[str, Any]:
         "last_refresh_at": table.last_refresh_at,
         "data_timestamp": table.data_timestamp,
         "notices": documents.dump_texts(table.notices),
+        "status_since": table.status_since,
     }
 
 
@@ -222,4 +223,5 @@ def _value(row: Row[Any], sources: tuple[Source, ...]) -> StreamTable:
         last_refresh_at=row.last_refresh_at,
         data_timestamp=row.data_timestamp,
         notices=documents.load_texts(row.notices),
+        status_since=row.status_since,
     )

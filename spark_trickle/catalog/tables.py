@@ -82,6 +82,7 @@ STREAM_TABLES = Table(
     Column("last_refresh_at", UtcDateTime),
     Column("data_timestamp", UtcDateTime),
     Column("notices", Text, nullable=False),
+    Column("status_since", UtcDateTime),
 )
 
 SOURCES = Table(
@@ -157,6 +158,33 @@ GENERATION = Table(
     OURS,
     Column("id", Integer, primary_key=True, autoincrement=False),
     Column("value", BigInteger, nullable=False),
+)
+"""One row."""
+
+STANDINGS = Table(
+    "trickle_standings",
+    OURS,
+    Column("namespace", _NAME, primary_key=True),
+    Column("name", _NAME, primary_key=True),
+    Column("held", Text),
+    Column("held_since", UtcDateTime),
+    Column("retry_at", UtcDateTime),
+    Column("error", Text),
+    Column("slowed", Integer, nullable=False),
+    ForeignKeyConstraint(
+        ["namespace", "name"], ["trickle_stream_tables.namespace", "trickle_stream_tables.name"], ondelete="CASCADE"
+    ),
+)
+"""What the scheduler remembers; a stream table without a row has nothing to remember."""
+
+LEASE = Table(
+    "trickle_lease",
+    OURS,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("token", BigInteger, nullable=False),
+    Column("holder", Text),
+    Column("expires_at", UtcDateTime),
+    Column("ticked_at", UtcDateTime),
 )
 """One row."""
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from spark_trickle.model.frontier import Pointer
 from spark_trickle.model.gate import Gate, GateChange
 from spark_trickle.model.refresh import HistoryRow
+from spark_trickle.model.standing import Standing
 from spark_trickle.model.stream_table import StreamTable
 from spark_trickle.names import TableName
 
@@ -35,6 +36,10 @@ class Publication:
     dropped: tuple[StreamTable, ...] = ()
     history: tuple[HistoryRow, ...] = ()
     gates: tuple[GateChange, ...] = ()
+    standings: tuple[Standing, ...] = ()
+    """What the scheduler wants to remember."""
+    fence: int | None = None
+    """The token of the scheduler's lease: nothing happens when somebody else has taken it. None: not the scheduler."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,6 +88,7 @@ class Definitions:
                     created_at=table.created_at,
                     status=table.status,
                     status_reason=table.status_reason,
+                    status_since=table.status_since,
                 )
             altered = self._publish_loaded(cut, bench, altered, new=False, former=table)
         gated = held({**cut.tables, name: altered}, cut.gates).get(name, ())
@@ -117,12 +118,14 @@ class Definitions:
         table = self._existing(self.catalog.cut(), name)
         if table.status is Status.SUSPENDED:
             return table
-        return self._update(replace(table, status=Status.SUSPENDED, status_reason=because))
+        return self._update(
+            replace(table, status=Status.SUSPENDED, status_reason=because, status_since=self.clock.now())
+        )
 
     def resume(self, name: TableName) -> StreamTable:
         table = self._existing(self.catalog.cut(), name)
         status = Status.ACTIVE if table.populated else Status.INITIALIZING
-        return self._update(replace(table, status=status, status_reason=None, consecutive_errors=0))
+        return self._update(replace(table, status=status, status_reason=None, status_since=None, consecutive_errors=0))
 
     def _told(self, table: StreamTable) -> StreamTable:
         for notice in table.notices:

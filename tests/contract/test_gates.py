@@ -11,6 +11,7 @@ from spark_trickle.catalog.catalog import Catalog
 from spark_trickle.errors import ConflictError
 from spark_trickle.model.gate import Gate, GateChange
 from spark_trickle.model.publication import Publication, Swap
+from spark_trickle.model.standing import Failure
 from spark_trickle.model.stream_table import Options, Status
 from spark_trickle.names import TableName
 from tests.support.catalog_values import NOON, history_row, stream_table
@@ -128,7 +129,7 @@ def test_the_generation_stays_with_refreshes_failures_and_history(catalog: Catal
     table = replace(catalog.get(TableName.parse("totals")), status=Status.ACTIVE, epoch=1, data_timestamp=NOON)
     catalog.publish(Publication(updated=(table,), history=(history_row("totals"),)))
     for _ in range(3):
-        catalog.count_failure(table.name, "boom")
+        catalog.fail([Failure(table=table.name, error="boom", at=NOON, permanent=True, retry_at=None)], [])
     catalog.record([history_row("totals")])
     catalog.swap([Swap(ORDERS, None, "m1")])
     assert catalog.get(table.name).status is Status.ERROR
