@@ -2,8 +2,8 @@
 
 A diamond counts if the stream table where its paths meet is `atomic`. One that ends inside of a diamond that counts
 does, too, whatever its own stream table says: the outer one would see the split of the inner one. Diamonds with a
-member in common are one group, and so are two where the paths of one start from a member of the other. A declared group is
-one as a whole, and takes along the diamonds that its members are in. What runs in which order is in `units`.
+member in common are one group, and so are two where the paths of one start from a member of the other. A declared
+group is one as a whole, and takes along the diamonds that its members are in. What runs in which order is in `units`.
 """
 
 from __future__ import annotations

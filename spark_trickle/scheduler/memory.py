@@ -85,5 +85,6 @@ def changed_holds(
             if text is not None and (name not in standings or standings[name].held != text):
                 yield unit, name, text
     for name, standing in standings.items():
-        if standing.held is not None and board.unit_of.get(name) not in held:
+        at = board.unit_of.get(name)
+        if standing.held is not None and (at is None or at not in held or describe(at, name) is None):
             yield None, name, None

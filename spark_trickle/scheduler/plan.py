@@ -113,9 +113,9 @@ def told(reasons: Iterable[Hold], name: TableName, group: str | None) -> str:
     return "; ".join(parts)
 
 
-def worth_recording(reasons: Iterable[Hold]) -> bool:
-    """Whether a skip belongs in the history: a failure is there already, and to be overtaken passes with the tick."""
-    return any(hold.code not in (HoldCode.BACKING_OFF, HoldCode.OVERTAKEN) for hold in reasons)
+def worth_recording(reasons: Iterable[Hold]) -> list[Hold]:
+    """The reasons that belong in the history: a failure is there already, and to be overtaken passes with the tick."""
+    return [hold for hold in reasons if hold.code not in (HoldCode.BACKING_OFF, HoldCode.OVERTAKEN)]
 
 
 def _sorted(found: Mapping[int, list[Hold]]) -> dict[int, tuple[Hold, ...]]:

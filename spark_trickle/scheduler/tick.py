@@ -199,8 +199,8 @@ class Tick:
             self._skip(unit, plan.held[unit])
 
         def describe(unit: int, name: TableName) -> str | None:
-            reasons = plan.held[unit]
-            return told(reasons, name, self.board.group(unit)) if worth_recording(reasons) else None
+            reasons = worth_recording(plan.held[unit])
+            return told(reasons, name, self.board.group(unit)) if reasons else None
 
         rows, standings = [], []
         for holding, name, text in changed_holds(self.board, plan.held, self.standings, describe):
