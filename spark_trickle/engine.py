@@ -190,7 +190,9 @@ class Engine:
         table = cut.tables.get(TableName.parse(name))
         if table is None:
             raise NotFoundError("stream table", TableName.parse(name))
-        with self._parts.lake.real.workbench(cut, [table.name, *(s.table for s in table.sources)]) as bench:
+        # What it reads, and what it read: a view may have been redefined since.
+        read = {*(source.table for source in table.sources), *(pin.table for pin in table.frontier.pins)}
+        with self._parts.lake.real.workbench(cut, [table.name, *read]) as bench:
             return verify(bench, table)
 
     def status(self, name: str | None = None) -> Any:

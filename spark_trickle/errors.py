@@ -148,6 +148,15 @@ class ConflictError(TransientError):
         )
 
 
+class GatedError(TransientError):
+    """A source that a stream table has come to read is gated: it is refreshed when the gate is open."""
+
+    def __init__(self, name: object, reasons: Iterable[object], sources: Iterable[object]) -> None:
+        self.because = "; ".join(str(reason) for reason in reasons)
+        self.sources = tuple(sources)
+        super().__init__(f"'{name}' is held: {self.because}", facts={"name": str(name), "reason": self.because})
+
+
 class UnavailableError(TransientError):
     """The database, the store or Spark is away or too busy."""
 

@@ -11,6 +11,7 @@ from spark_trickle.clock import Clock
 from spark_trickle.errors import (
     CommitUnknownError,
     ConflictError,
+    GatedError,
     NotFoundError,
     StreamTableError,
     SuspendedError,
@@ -100,17 +101,18 @@ class Refresher:
         """For the scheduler: bring a unit to this cut, whatever is there by now, and publish it under the fence.
 
         Nothing is tried twice and no failure is written down: the scheduler does that. ConflictError: somebody else
-        published one of these since the cut was read.
+        published one of these since the cut was read. GatedError: a view has come to read a gated source; that is
+        remembered, so that the next tick knows before it starts.
         """
         started = time.perf_counter()
         for name in unit:
             if name not in cut.tables:
                 raise ConflictError(name, "a stream table", None)
         tables = [cut.tables[name] for name in unit]
-        request = replace(self._request(cut, None, "SCHEDULER", tables), group=group, now=now)
+        request = replace(self._request(cut, None, "SCHEDULER", tables), group=group, now=now, gates=cut.gates)
         self.notify(StepReached(Step.PINNED))
         with self.lake.workbench(cut, _touched(cut, tables)) as bench:
-            results = self._moved_members(bench, cut, tables, request)
+            results = self._moved_members(bench, cut, tables, request, fence)
             self.notify(StepReached(Step.ALL_STAGED))
             results = [_timed(result, started, alone=len(results) == 1) for result in results]
             took = time.perf_counter() - started
@@ -128,7 +130,7 @@ class Refresher:
         return UnitResult(tuple(result.outcome for result in results), published, staged, standings)
 
     def _moved_members(
-        self, bench: Workbench, cut: Cut, unit: Sequence[StreamTable], request: Request
+        self, bench: Workbench, cut: Cut, unit: Sequence[StreamTable], request: Request, fence: int
     ) -> list[MemberResult]:
         """Refresh those whose sources have moved, here or by an earlier member; the others cost nothing."""
         perhaps = set[TableName]()
@@ -141,7 +143,12 @@ class Refresher:
         for table in unit:
             if untouched(table, cut.pointers) and not moved.intersection(source.table for source in table.sources):
                 continue
-            results += self._one_member(bench, table, request)
+            try:
+                results += self._one_member(bench, table, request)
+            except GatedError as err:
+                if err.sources != table.sources:
+                    self.catalog.publish(Publication(updated=(replace(table, sources=err.sources),), fence=fence))
+                raise
             moved = set(bench.staged())
         _require_acyclic(results, request)
         return results

@@ -8,13 +8,21 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from spark_trickle.errors import ConflictError, DeposedError, InternalError, StreamTableError, TransientError
+from spark_trickle.errors import (
+    ConflictError,
+    DeposedError,
+    GatedError,
+    InternalError,
+    StreamTableError,
+    TransientError,
+)
 from spark_trickle.events import Noticed, Observer, RefreshFailed
+from spark_trickle.gates.held import held
 from spark_trickle.gates.stale import newly_stale, warning
 from spark_trickle.model.publication import Cut, Publication
 from spark_trickle.model.refresh import Action, HistoryRow, Outcome, RefreshOutcome
@@ -102,7 +110,7 @@ class Tick:
         cut = self.cut
 
         def refresh() -> UnitResult:
-            pinned = cut if self.world.one_cut else replace(self.world.refresher.catalog.cut(), id=cut.id)
+            pinned = cut if self.world.one_cut else self._newer(cut, names)
             return self.world.refresher.refresh_at(
                 pinned,
                 names,
@@ -114,6 +122,16 @@ class Tick:
 
         return Job(refresh, frozenset(names))
 
+    def _newer(self, cut: Cut, unit: Iterable[TableName]) -> Cut:
+        """What there is now, where units do not read the cut of the tick; a gate may have been closed meanwhile."""
+        now = self.world.refresher.catalog.cut()
+        if now.gates != cut.gates:
+            gated = held(now.tables, now.gates)
+            for name in unit:
+                if name in gated:
+                    raise GatedError(name, gated[name], now.tables[name].sources)
+        return replace(now, id=cut.id)
+
     def _settle(self, unit: int, future: Future[UnitResult]) -> None:
         """A unit is done: those below it read what it published, or go on with what there is."""
         err = future.exception()
@@ -124,6 +142,10 @@ class Tick:
                 self.deposed = err
             case ConflictError():
                 self._overtaken(unit, err)
+            case GatedError():
+                # Seen only now: a view has come to read a gated source, or a gate was closed during the tick.
+                member = next(name for name in self.board.units[unit].members if str(name) == err.facts["name"])
+                self._skip(unit, (Hold(code=HoldCode.GATED, member=member, text=err.because),))
             case StreamTableError():
                 self._failure(unit, err)
             case Exception():
