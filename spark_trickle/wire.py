@@ -18,6 +18,7 @@ from spark_trickle.config import Settings
 from spark_trickle.errors import ConfigError
 from spark_trickle.events import Event, Observer
 from spark_trickle.gating import Gating
+from spark_trickle.grouping import Grouping
 from spark_trickle.model.publication import Cut
 from spark_trickle.names import TableName
 from spark_trickle.ports import Workbench
@@ -62,6 +63,7 @@ class Parts:
     refresher: Refresher
     definitions: Definitions
     gating: Gating
+    grouping: Grouping
     notify: Observer
 
     def close(self) -> None:
@@ -118,7 +120,8 @@ def assemble(settings: Settings, spark: SparkSession | None, observers: Iterable
     )
     definitions = Definitions(catalog=catalog, lake=lake, clock=clock, refresher=refresher, notify=notify)
     gating = Gating(catalog, clock, notify, timedelta(seconds=settings.gate_stale_warning_seconds))
-    return Parts(settings, catalog, clock, sessions, workspaces, lake, refresher, definitions, gating, notify)
+    grouping = Grouping(catalog, clock)
+    return Parts(settings, catalog, clock, sessions, workspaces, lake, refresher, definitions, gating, grouping, notify)
 
 
 def _warehouse(text: str) -> str:
