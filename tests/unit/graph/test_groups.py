@@ -207,3 +207,9 @@ def test_levels_count_the_longest_way_from_base_tables() -> None:
 def test_components_are_circles_together_and_all_others_alone() -> None:
     dag = Dag({n: names(r) for n, r in zip(names("p q r"), ("q a", "p", "q"), strict=True)})
     assert dag.components() == (names("a"), names("p q"), names("r"))
+
+
+def test_a_ladder_with_more_paths_than_could_be_listed_is_planned() -> None:
+    steps = "; ".join(f"l{i}: s{i}; r{i}: s{i}; s{i + 1}: l{i} r{i}" for i in range(200))
+    (group,) = planned(steps).groups
+    assert (len(group.members), len(group.convergence_points)) == (600, 200)
