@@ -194,6 +194,12 @@ def test_units_know_their_levels_and_neighbours_near_and_far() -> None:
     assert [str(unit) for unit in longer.all_below(longer.of(names("b")[0]))] == ["c", "d"]
 
 
+def test_a_group_is_published_with_all_its_members_or_not_at_all() -> None:
+    units = planned("b: a; c: a; d: b c; e: d; q: p; r: p; s: q r")
+    assert units.whole(names("b c d e q s")) == ("diamond:d",)
+    assert units.whole(names("b c")) == ()
+
+
 def test_no_stream_tables_are_no_units() -> None:
     assert shown(plan_units({})) == []
     assert plan_units({}).levels == ()
