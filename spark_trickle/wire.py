@@ -20,6 +20,7 @@ from spark_trickle.errors import ConfigError
 from spark_trickle.events import Event, Observer
 from spark_trickle.gating import Gating
 from spark_trickle.graph.units import plan_units
+from spark_trickle.grouping import Grouping
 from spark_trickle.model.publication import Cut
 from spark_trickle.names import TableName
 from spark_trickle.ports import Workbench
@@ -66,6 +67,7 @@ class Parts:
     refresher: Refresher
     definitions: Definitions
     gating: Gating
+    grouping: Grouping
     scheduler: Scheduler
     notify: Observer
 
@@ -124,9 +126,21 @@ def assemble(settings: Settings, spark: SparkSession | None, observers: Iterable
     )
     definitions = Definitions(catalog=catalog, lake=lake, clock=clock, refresher=refresher, notify=notify)
     gating = Gating(catalog, clock, notify, timedelta(seconds=settings.gate_stale_warning_seconds))
+    grouping = Grouping(catalog, clock)
     scheduler = _scheduler(settings, catalog, refresher, clock, notify)
     return Parts(
-        settings, catalog, clock, sessions, workspaces, lake, refresher, definitions, gating, scheduler, notify
+        settings,
+        catalog,
+        clock,
+        sessions,
+        workspaces,
+        lake,
+        refresher,
+        definitions,
+        gating,
+        grouping,
+        scheduler,
+        notify,
     )
 
 
@@ -136,7 +150,7 @@ def _scheduler(settings: Settings, catalog: Catalog, refresher: Refresher, clock
         catalog,
         CutReader(catalog),
         refresher,
-        make_board=lambda cut: make_board(plan_units(cut.tables), cut.tables, default),
+        make_board=lambda cut: make_board(plan_units(cut.tables, cut.groups), cut.tables, default),
         clock=clock,
         notify=notify,
         pace=Pace(

@@ -1,4 +1,4 @@
-"""A number that advances whenever what a scheduler goes by is changed: stream tables made, altered or dropped, gates.
+"""A number that advances whenever what a scheduler goes by is changed: definitions of stream tables, gates, groups.
 
 Another process asks for it often and cheaply, and looks closer only when it has moved. Refreshes do not move it: their
 own effect would wake the scheduler that ran them. All functions work in the caller's transaction.

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from spark_trickle.catalog import gates, generation, pointers, stream_tables
+from spark_trickle.catalog import gates, generation, groups, pointers, stream_tables
 from spark_trickle.catalog.catalog import Catalog, identity
 from spark_trickle.model.frontier import Pointer
 from spark_trickle.model.publication import Cut
@@ -55,6 +55,7 @@ class CutReader:
                 namespaces=pointers.namespaces(connection),
                 gates=gates.read(connection, closed_only=True),
                 generation=number,
+                groups=groups.read(connection),
             )
             self._heads, self._versions, self._cut = heads, versions, cut
             return cut

@@ -85,6 +85,11 @@ class Units:
     def groups(self) -> tuple[Group, ...]:
         return tuple(unit.group for unit in self.units if unit.group)
 
+    def whole(self, tables: Iterable[TableName]) -> tuple[str, ...]:
+        """Ids of the groups whose members are all among these: what a publication of them publishes."""
+        given = set(tables)
+        return tuple(group.id for group in self.groups if given.issuperset(group.members))
+
     @cached_property
     def _position(self) -> dict[TableName, int]:
         return {table: i for i, unit in enumerate(self.units) for table in unit.members}

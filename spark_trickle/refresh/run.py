@@ -119,7 +119,11 @@ class Refresher:
             standings = tuple(remember(result.table, took) for result in results)
             updated = [*(result.table for result in results), *_up_to_date(tables, results, now)]
             publication = replace(
-                _publication(swaps_of(bench), results), updated=tuple(updated), standings=standings, fence=fence
+                _publication(swaps_of(bench), results),
+                updated=tuple(updated),
+                groups=() if group is None else (group,),
+                standings=standings,
+                fence=fence,
             )
             staged = {name: head for name, (_, head) in bench.staged().items()}
             self._publish(publication)

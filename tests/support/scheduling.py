@@ -35,7 +35,7 @@ DEFAULT = timedelta(seconds=1)
 
 
 def board_of(cut: Cut) -> Board:
-    return make_board(plan_units(cut.tables), cut.tables, DEFAULT)
+    return make_board(plan_units(cut.tables, cut.groups), cut.tables, DEFAULT)
 
 
 @dataclass

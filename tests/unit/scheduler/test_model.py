@@ -1,7 +1,7 @@
 """Random graphs, schedules, policies, gates and failures, against a small model of the rules.
 
-The model knows nothing of cuts, pointers, catalogs or pools: it goes through the units in order, once per tick, and asks
-of each the questions of the documentation. Units come from the graph, which has its own tests.
+The model knows nothing of cuts, pointers, catalogs or pools: it goes through the units in order, once per tick, and
+asks of each the questions of the documentation. Units come from the graph, which has its own tests.
 """
 
 from __future__ import annotations
@@ -64,9 +64,7 @@ class Model:
 
     def __init__(self, drawn: list[Drawn], tables: dict[TableName, StreamTable], units: Units) -> None:
         self.units = [[str(name) for name in unit.members] for unit in units]
-        self.policy = [
-            unit.group.policy if unit.group is not None else DiamondSchedulePolicy.FASTEST for unit in units
-        ]
+        self.policy = [unit.group.policy if unit.group is not None else DiamondSchedulePolicy.FASTEST for unit in units]
         self.state = {str(n): State(tuple(str(s.table) for s in t.sources)) for n, t in tables.items()}
         self.schedule = {str(n): SECONDS[t.options.schedule] for n, t in tables.items()}
         self.base = dict.fromkeys(BASES, 1)
@@ -302,12 +300,19 @@ def consistent(y: Yard, model: Model) -> None:
             assert all(len(versions) == 1 for versions in contents.values()), (name, contents)
 
 
-@settings(deadline=None, max_examples=int(os.environ.get("TRICKLE_MODEL_EXAMPLES", "25")), suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    deadline=None,
+    max_examples=int(os.environ.get("TRICKLE_MODEL_EXAMPLES", "25")),
+    suppress_health_check=[HealthCheck.too_slow],
+)
 @given(graphs(), MOVES, st.sampled_from([1, 2]))
 def test_a_random_graph_does_what_the_rules_say(
     template: Path, drawn: list[Drawn], moves: list[tuple[str, str | int]], workers: int
 ) -> None:
-    with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder, yard(Path(folder), workers, template) as y:
+    with (
+        tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder,
+        yard(Path(folder), workers, template) as y,
+    ):
         model = build(y, drawn)
         for what, which in [("tick", 0), *moves, ("tick", 60)]:
             if what == "tick":

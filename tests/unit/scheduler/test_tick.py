@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,7 +30,7 @@ def y(tmp_path: Path) -> Iterator[Yard]:
         yield made
 
 
-def diamond(y: Yard, **options: object) -> None:
+def diamond(y: Yard, **options: Any) -> None:
     """Orders reach `report` by way of `totals` and `counts`."""
     y.base("orders")
     y.stream("totals", "orders")
