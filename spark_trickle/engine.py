@@ -16,6 +16,8 @@ from spark_trickle.events import Noticed, Observer
 from spark_trickle.gates.held import held
 from spark_trickle.gates.report import BootstrapGateStatus, SourceGate
 from spark_trickle.gating import CALLS as GATE_CALLS
+from spark_trickle.grouping import CALLS as GROUP_CALLS
+from spark_trickle.grouping import DiamondGroupMember, GroupStatus, RefreshGroup
 from spark_trickle.logs import log_event
 from spark_trickle.model.refresh import HistoryRow, RefreshOutcome, Verification
 from spark_trickle.model.stream_table import Options, RefreshMode, StreamTable
@@ -58,6 +60,7 @@ SQL_CALLS = (
     "source_gates",
     "bootstrap_gate_status",
     *GATE_CALLS,
+    *GROUP_CALLS,
 )
 
 
@@ -208,7 +211,9 @@ class Engine:
 
     def explain(self, name: str) -> views.Explanation:
         """How a stream table is kept: operators, delta SQL, mode and why, sources, frontier."""
-        explained = views.explanation_of(self._parts.catalog.get(TableName.parse(name)))
+        table = self._parts.catalog.get(TableName.parse(name))
+        group = self._parts.grouping.of(table.name)
+        explained = views.explanation_of(table, diamond_group=group.members if group else ())
         tree, change = operators_and_change(explained.tree)
         return replace(explained, tree=tree, delta_sql=change)
 
@@ -282,6 +287,27 @@ class Engine:
     def bootstrap_gate_status(self) -> list[BootstrapGateStatus]:
         """The same with how long each has been closed and all stream tables that it holds."""
         return self._parts.gating.status()
+
+    def create_refresh_group(
+        self, group_name: str, members: Sequence[str], isolation: str = "read_committed", snapshot_timeout_ms: int = 0
+    ) -> RefreshGroup:
+        """Declare that stream tables are refreshed and published together, also where they share no source."""
+        return self._parts.grouping.create(group_name, members, isolation, snapshot_timeout_ms)
+
+    def drop_refresh_group(self, name: str) -> None:
+        self._parts.grouping.drop(name)
+
+    def refresh_groups(self) -> list[RefreshGroup]:
+        """The declared groups."""
+        return self._parts.grouping.declared()
+
+    def diamond_groups(self) -> list[DiamondGroupMember]:
+        """What the scheduler refreshes together because a source reaches a stream table on several paths."""
+        return self._parts.grouping.members()
+
+    def groups(self) -> list[GroupStatus]:
+        """All groups, of diamonds and declared, one row each."""
+        return self._parts.grouping.all()
 
     def transaction(self) -> Transaction:
         """`with engine.transaction() as tx:` writes that appear together, with the IMMEDIATE tables that follow."""

@@ -20,6 +20,7 @@ from spark_trickle.errors import ConfigError
 from spark_trickle.events import Event, Observer
 from spark_trickle.gating import Gating
 from spark_trickle.graph.units import plan_units
+from spark_trickle.grouping import Grouping
 from spark_trickle.model.publication import Cut
 from spark_trickle.names import TableName
 from spark_trickle.ports import Workbench
@@ -66,6 +67,7 @@ class Parts:
     refresher: Refresher
     definitions: Definitions
     gating: Gating
+    grouping: Grouping
     scheduler: Scheduler
     notify: Observer
 
@@ -103,17 +105,7 @@ def assemble(settings: Settings, spark: SparkSession | None, observers: Iterable
     )
     workspaces = Workspaces(sessions, warehouse)
 
-    def make_lake() -> SparkLake:
-        from spark_trickle.spark.bench import Limits, SparkLake
-
-        limits = Limits(
-            small_change_rows=settings.small_change_rows,
-            rewrite_table_rows=settings.rewrite_table_rows,
-            broadcast_table_rows=settings.broadcast_table_rows,
-        )
-        return SparkLake(workspaces, limits)
-
-    lake, clock = LazyLake(make_lake), SystemClock()
+    lake, clock = _lake(settings, workspaces), SystemClock()
     refresher = Refresher(
         catalog=catalog,
         lake=lake,
@@ -125,8 +117,20 @@ def assemble(settings: Settings, spark: SparkSession | None, observers: Iterable
     definitions = Definitions(catalog=catalog, lake=lake, clock=clock, refresher=refresher, notify=notify)
     gating = Gating(catalog, clock, notify, timedelta(seconds=settings.gate_stale_warning_seconds))
     scheduler = _scheduler(settings, catalog, refresher, clock, notify)
+    grouping = Grouping(catalog, clock)
     return Parts(
-        settings, catalog, clock, sessions, workspaces, lake, refresher, definitions, gating, scheduler, notify
+        settings,
+        catalog,
+        clock,
+        sessions,
+        workspaces,
+        lake,
+        refresher,
+        definitions,
+        gating,
+        grouping,
+        scheduler,
+        notify,
     )
 
 
@@ -147,6 +151,20 @@ def _scheduler(settings: Settings, catalog: Catalog, refresher: Refresher, clock
             stale_gate=timedelta(seconds=settings.gate_stale_warning_seconds),
         ),
     )
+
+
+def _lake(settings: Settings, workspaces: Workspaces) -> LazyLake:
+    def make_lake() -> SparkLake:
+        from spark_trickle.spark.bench import Limits, SparkLake
+
+        limits = Limits(
+            small_change_rows=settings.small_change_rows,
+            rewrite_table_rows=settings.rewrite_table_rows,
+            broadcast_table_rows=settings.broadcast_table_rows,
+        )
+        return SparkLake(workspaces, limits)
+
+    return LazyLake(make_lake)
 
 
 def _warehouse(text: str) -> str:

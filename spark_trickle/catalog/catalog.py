@@ -1,6 +1,7 @@
 """The catalog as the rest of the program sees it: reads of one moment, and publications that land whole or not at all.
 
-Rows and columns are the business of `stream_tables`, `pointers`, `gates` and `history`; connections of `database`.
+Rows and columns are the business of `stream_tables`, `pointers`, `gates`, `groups` and `history`; connections of
+`database`.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ from typing import Self
 
 from sqlalchemy import Connection
 
-from spark_trickle.catalog import gates, generation, history, lease, pointers, standings, stream_tables
+from spark_trickle.catalog import gates, generation, groups, history, lease, pointers, standings, stream_tables
 from spark_trickle.catalog.database import DEFAULT_BUSY_TIMEOUT_SECONDS, Database
 from spark_trickle.errors import NotFoundError
 from spark_trickle.events import Observer, Step, StepReached
 from spark_trickle.model.frontier import Pointer
 from spark_trickle.model.gate import Gate, GateChange, GateEvent
+from spark_trickle.model.groups import DeclaredGroup
 from spark_trickle.model.publication import Cut, Publication, Swap
 from spark_trickle.model.refresh import HistoryRow
 from spark_trickle.model.standing import Failure, LeaseRow, Standing
@@ -76,6 +78,7 @@ class Catalog:
                 tables=tables,
                 namespaces=pointers.namespaces(connection),
                 gates=gates.read(connection, closed_only=True),
+                groups=groups.read(connection),
                 generation=generation.read(connection),
             )
 
@@ -98,6 +101,7 @@ class Catalog:
             if redefined or moved or publication.created or publication.dropped:
                 generation.advance(connection)
             standings.write(connection, publication.standings)
+            groups.advance(connection, publication.groups)
             history.extend(connection, publication.history)
             if publication.swaps:
                 self._notify(StepReached(Step.PUBLISHING))
@@ -221,6 +225,26 @@ class Catalog:
         with self._writing(conn) as connection:
             generation.advance(connection)
             stream_tables.delete(connection, table)
+
+    def refresh_groups(self, conn: Connection | None = None) -> tuple[DeclaredGroup, ...]:
+        """The declared ones, by name."""
+        with self._reading(conn) as connection:
+            return groups.read(connection)
+
+    def add_refresh_group(self, group: DeclaredGroup, conn: Connection | None = None) -> None:
+        with self._writing(conn) as connection:
+            groups.insert(connection, group)
+            generation.advance(connection)
+
+    def drop_refresh_group(self, name: str, conn: Connection | None = None) -> None:
+        with self._writing(conn) as connection:
+            groups.delete(connection, name)
+            generation.advance(connection)
+
+    def group_epochs(self, conn: Connection | None = None) -> dict[str, int]:
+        """How often each group was published, by its id."""
+        with self._reading(conn) as connection:
+            return groups.epochs(connection)
 
     def history(
         self, name: TableName | None = None, limit: int | None = 20, conn: Connection | None = None

@@ -100,6 +100,37 @@ SOURCES = Table(
     Index("trickle_sources_by_source", "source_namespace", "source_name"),
 )
 
+REFRESH_GROUPS = Table(
+    "trickle_refresh_groups",
+    OURS,
+    Column("name", _NAME, primary_key=True),
+    Column("isolation", _CHOICE, nullable=False),
+    Column("snapshot_timeout_ms", BigInteger, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+)
+
+REFRESH_GROUP_MEMBERS = Table(
+    "trickle_refresh_group_members",
+    OURS,
+    # The key is the stream table: it cannot be in two groups.
+    Column("namespace", _NAME, primary_key=True),
+    Column("name", _NAME, primary_key=True),
+    Column("group_name", _NAME, nullable=False),
+    Column("position", Integer, nullable=False),
+    ForeignKeyConstraint(["group_name"], ["trickle_refresh_groups.name"], ondelete="CASCADE"),
+    ForeignKeyConstraint(
+        ["namespace", "name"], ["trickle_stream_tables.namespace", "trickle_stream_tables.name"], ondelete="CASCADE"
+    ),
+)
+
+GROUPS = Table(
+    "trickle_groups",
+    OURS,
+    Column("id", Text, primary_key=True),
+    Column("epoch", BigInteger, nullable=False),
+)
+"""How often each group was published, declared ones and those of diamonds alike."""
+
 HISTORY = Table(
     "trickle_history",
     OURS,

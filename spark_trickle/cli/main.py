@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from spark_trickle import __version__
-from spark_trickle.cli import demo, doctor, gates, reading, scripts, tables
+from spark_trickle.cli import demo, doctor, gates, groups, reading, scripts, tables
 from spark_trickle.cli.output import OutputFormat, output_for, show_notices
 from spark_trickle.cli.session import Session, session_of
 from spark_trickle.errors import StreamTableError
@@ -51,6 +51,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     gates.gate,
     gates.ungate,
     gates.gates,
+    groups.groups,
     doctor.doctor,
 )
 

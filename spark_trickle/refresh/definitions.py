@@ -9,6 +9,7 @@ from spark_trickle.clock import Clock
 from spark_trickle.errors import AlreadyExistsError, HasDependentsError, NotFoundError, SqlError, UserError
 from spark_trickle.events import Noticed, Observer, RefreshFinished, Step, StepReached
 from spark_trickle.gates.held import GateReason, held
+from spark_trickle.graph.notices import left_over, notices
 from spark_trickle.model.publication import Cut, Publication, Swap
 from spark_trickle.model.stream_table import Options, RefreshMode, Status, StreamTable
 from spark_trickle.names import TableName
@@ -112,6 +113,8 @@ class Definitions:
             if table in cut.pointers
         ]
         self.catalog.publish(Publication(swaps=tuple(swaps), dropped=tuple(going)))
+        for notice in left_over({table.name for table in going}, cut.groups):
+            self.notify(Noticed(str(name), notice))
         return going
 
     def suspend(self, name: TableName, because: str = "suspended by hand") -> StreamTable:
@@ -153,7 +156,8 @@ class Definitions:
             effective_mode=RefreshMode.FULL,
             created_at=self.clock.now(),
         )
-        return redefined(table, analysis)
+        table = redefined(table, analysis)
+        return replace(table, notices=(*table.notices, *notices(table, cut.tables, cut.groups)))
 
     def _publish_loaded(
         self, cut: Cut, bench: Workbench, table: StreamTable, *, new: bool, former: StreamTable | None = None
