@@ -14,8 +14,8 @@ from spark_trickle.dispatch import Dispatcher
 from spark_trickle.errors import ConflictError, NotFoundError, TransientError, UserError
 from spark_trickle.events import Noticed, Observer
 from spark_trickle.gates.held import held
-from spark_trickle.gates.report import BootstrapGateStatus, SourceGate
 from spark_trickle.gating import CALLS as GATE_CALLS
+from spark_trickle.gating import GateCalls
 from spark_trickle.grouping import CALLS as GROUP_CALLS
 from spark_trickle.grouping import DiamondGroupMember, GroupStatus, RefreshGroup
 from spark_trickle.logs import log_event
@@ -59,18 +59,20 @@ SQL_CALLS = (
     "tick",
     "source_gates",
     "bootstrap_gate_status",
+    "gate_history",
     *GATE_CALLS,
     *GROUP_CALLS,
 )
 
 
-class Engine:
+class Engine(GateCalls):
     """Stream tables of one lake. A context manager; safe to use from several threads."""
 
     def __init__(
         self, settings: Settings, *, spark: SparkSession | None = None, observers: Iterable[Observer] = ()
     ) -> None:
         self._parts: Parts = assemble(settings, spark, (log_event, *observers))
+        super().__init__(self._parts.gating)
         self._dispatcher = Dispatcher({name: getattr(self, name) for name in SQL_CALLS})
 
     def __enter__(self) -> Self:
@@ -263,30 +265,6 @@ class Engine:
     def graph(self, format: str = "text") -> str:
         """The graph as text, Mermaid or Graphviz."""
         return views.graph(views.nodes_of(self._parts.catalog.stream_tables()), format)
-
-    def gate_source(self, source: str, auto_ungate_on_watermark: bool = False) -> SourceGate:
-        """Hold every stream table that depends on a table, near or far, until it is ungated. It need not exist yet."""
-        return self.gate_sources([source], auto_ungate_on_watermark)[0]
-
-    def gate_sources(self, sources: Sequence[str], auto_ungate_on_watermark: bool = False) -> list[SourceGate]:
-        """Close several gates together."""
-        return self._parts.gating.gate(sources, auto_ungate_on_watermark=auto_ungate_on_watermark)
-
-    def ungate_source(self, source: str) -> SourceGate | None:
-        """Say that a table is loaded; what waited only for it is refreshed by the next tick. None: never gated."""
-        return next(iter(self.ungate_sources([source])), None)
-
-    def ungate_sources(self, sources: Sequence[str]) -> list[SourceGate]:
-        """Open several gates together."""
-        return self._parts.gating.ungate(sources)
-
-    def source_gates(self) -> list[SourceGate]:
-        """Every source that was ever gated, the gated ones first."""
-        return self._parts.gating.source_gates()
-
-    def bootstrap_gate_status(self) -> list[BootstrapGateStatus]:
-        """The same with how long each has been closed and all stream tables that it holds."""
-        return self._parts.gating.status()
 
     def create_refresh_group(
         self, group_name: str, members: Sequence[str], isolation: str = "read_committed", snapshot_timeout_ms: int = 0

@@ -6,6 +6,7 @@ A message says what happened, to which thing, where, and what to do.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 
 class StreamTableError(Exception):
@@ -153,7 +154,7 @@ class GatedError(TransientError):
 
     def __init__(self, name: object, reasons: Iterable[object], sources: Iterable[object]) -> None:
         self.because = "; ".join(str(reason) for reason in reasons)
-        self.sources = tuple(sources)
+        self.sources: tuple[Any, ...] = tuple(sources)
         super().__init__(f"'{name}' is held: {self.because}", facts={"name": str(name), "reason": self.because})
 
 

@@ -14,8 +14,8 @@ from spark_trickle.catalog.catalog import Catalog
 from spark_trickle.clock import Clock
 from spark_trickle.errors import UserError
 from spark_trickle.events import Noticed, Observer
-from spark_trickle.gates import report, stale
-from spark_trickle.model.gate import GateChange
+from spark_trickle.gates import report
+from spark_trickle.model.gate import GateChange, GateEvent
 from spark_trickle.names import INTERNAL_NAMESPACE, TableName
 
 CALLS = ("gate_source", "ungate_source", "gate_sources", "ungate_sources")
@@ -62,13 +62,43 @@ class Gating:
         by_name = {table.name: table for table in tables}
         return report.bootstrap_gate_status(gates, by_name, self.clock.now(), self.stale_after)
 
-    def warn_of_stale(self, before: datetime | None, now: datetime) -> None:
-        """Tell of each gate that was closed for too long between two looks; at the first look (None), of all."""
-        if not self.stale_after:
-            return
-        gates = self.catalog.gates().values()
-        for gate in stale.newly_stale(gates, before=before, now=now, limit=self.stale_after):
-            self.notify(Noticed(str(gate.source), stale.warning(gate, now)))
+    def history(self, source: str | None, limit: int) -> list[GateEvent]:
+        return list(self.catalog.gate_history(None if source is None else TableName.parse(source), limit))
+
+
+class GateCalls:
+    """The engine's calls about gates."""
+
+    def __init__(self, gating: Gating) -> None:
+        self._gating = gating
+
+    def gate_source(self, source: str, auto_ungate_on_watermark: bool = False) -> report.SourceGate:
+        """Hold every stream table that depends on a table, near or far, until it is ungated. It need not exist yet."""
+        return self.gate_sources([source], auto_ungate_on_watermark)[0]
+
+    def gate_sources(self, sources: Sequence[str], auto_ungate_on_watermark: bool = False) -> list[report.SourceGate]:
+        """Close several gates together."""
+        return self._gating.gate(sources, auto_ungate_on_watermark=auto_ungate_on_watermark)
+
+    def ungate_source(self, source: str) -> report.SourceGate | None:
+        """Say that a table is loaded; what waited only for it is refreshed by the next tick. None: never gated."""
+        return next(iter(self.ungate_sources([source])), None)
+
+    def ungate_sources(self, sources: Sequence[str]) -> list[report.SourceGate]:
+        """Open several gates together."""
+        return self._gating.ungate(sources)
+
+    def source_gates(self) -> list[report.SourceGate]:
+        """Every source that was ever gated, the gated ones first."""
+        return self._gating.source_gates()
+
+    def bootstrap_gate_status(self) -> list[report.BootstrapGateStatus]:
+        """The same with how long each has been closed and all stream tables that it holds."""
+        return self._gating.status()
+
+    def gate_history(self, source: str | None = None, limit: int = 20) -> list[GateEvent]:
+        """When gates were closed and opened, and by whom; newest first."""
+        return self._gating.history(source, limit)
 
 
 def sources_named(sources: Sequence[str]) -> list[TableName]:

@@ -105,17 +105,7 @@ def assemble(settings: Settings, spark: SparkSession | None, observers: Iterable
     )
     workspaces = Workspaces(sessions, warehouse)
 
-    def make_lake() -> SparkLake:
-        from spark_trickle.spark.bench import Limits, SparkLake
-
-        limits = Limits(
-            small_change_rows=settings.small_change_rows,
-            rewrite_table_rows=settings.rewrite_table_rows,
-            broadcast_table_rows=settings.broadcast_table_rows,
-        )
-        return SparkLake(workspaces, limits)
-
-    lake, clock = LazyLake(make_lake), SystemClock()
+    lake, clock = _lake(settings, workspaces), SystemClock()
     refresher = Refresher(
         catalog=catalog,
         lake=lake,
@@ -126,8 +116,8 @@ def assemble(settings: Settings, spark: SparkSession | None, observers: Iterable
     )
     definitions = Definitions(catalog=catalog, lake=lake, clock=clock, refresher=refresher, notify=notify)
     gating = Gating(catalog, clock, notify, timedelta(seconds=settings.gate_stale_warning_seconds))
-    grouping = Grouping(catalog, clock)
     scheduler = _scheduler(settings, catalog, refresher, clock, notify)
+    grouping = Grouping(catalog, clock)
     return Parts(
         settings,
         catalog,
@@ -161,6 +151,20 @@ def _scheduler(settings: Settings, catalog: Catalog, refresher: Refresher, clock
             stale_gate=timedelta(seconds=settings.gate_stale_warning_seconds),
         ),
     )
+
+
+def _lake(settings: Settings, workspaces: Workspaces) -> LazyLake:
+    def make_lake() -> SparkLake:
+        from spark_trickle.spark.bench import Limits, SparkLake
+
+        limits = Limits(
+            small_change_rows=settings.small_change_rows,
+            rewrite_table_rows=settings.rewrite_table_rows,
+            broadcast_table_rows=settings.broadcast_table_rows,
+        )
+        return SparkLake(workspaces, limits)
+
+    return LazyLake(make_lake)
 
 
 def _warehouse(text: str) -> str:

@@ -29,7 +29,10 @@ def ungate(context: typer.Context, sources: Sources) -> None:
     session.output.show(session.engine.ungate_sources(sources))
 
 
-def gates(context: typer.Context) -> None:
+def gates(
+    context: typer.Context,
+    history: Annotated[bool, typer.Option("--history", help="When gates were closed and opened, and by whom.")] = False,
+) -> None:
     """Which sources are gated, for how long, and whom that holds."""
     session = session_of(context)
-    session.output.show(session.engine.bootstrap_gate_status())
+    session.output.show(session.engine.gate_history() if history else session.engine.bootstrap_gate_status())

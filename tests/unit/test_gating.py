@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -56,15 +55,15 @@ def test_ungating_what_never_was_gated_changes_nothing_and_is_told(engine: Engin
     assert told == [Noticed("orders", "source 'orders' was never gated; nothing was changed")]
 
 
-def test_a_gate_that_is_closed_too_long_is_warned_about_once(engine: Engine, told: list[Event]) -> None:
-    engine.gate_source("orders")
-    told.clear()
-    warn = engine._parts.gating.warn_of_stale
-    start = datetime.now(UTC)
-    warn(None, start)
-    assert told == []
-    late = start + timedelta(seconds=90)
-    warn(start, late)
-    warn(late, late + timedelta(seconds=1))
-    assert len(told) == 1
-    assert isinstance(told[0], Noticed) and "has been gated for 1m" in told[0].notice
+def test_the_history_of_gates_tells_who_and_when(engine: Engine) -> None:
+    engine.gate_sources(["orders", "lines"])
+    engine.ungate_source("orders")
+    assert [(str(event.source), event.gated) for event in engine.gate_history()] == [
+        ("orders", False),
+        ("lines", True),
+        ("orders", True),
+    ]
+    newest = engine.gate_history("orders", limit=1)
+    assert [(event.at, event.by) for event in newest] == [
+        (gate.ungated_at, gate.gated_by) for gate in engine.source_gates() if not gate.gated
+    ]

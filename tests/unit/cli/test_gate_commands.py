@@ -46,6 +46,13 @@ def test_gates_are_closed_listed_and_opened(warehouse: str, capsys: pytest.Captu
     ]
     assert listed[0]["gate_duration"] < 60
     show(capsys, "ungate", "orders", "raw.lines", "--warehouse", warehouse)
+    past = json.loads(show(capsys, "gates", "--history", "--warehouse", warehouse, "--output", "json"))
+    assert [(event["source"], event["gated"]) for event in past] == [
+        ("raw.lines", False),
+        ("orders", False),
+        ("raw.lines", True),
+        ("orders", True),
+    ]
     assert [line.split()[1] for line in show(capsys, "gates", "--warehouse", warehouse).splitlines()[1:]] == [
         "no",
         "no",
