@@ -38,8 +38,17 @@ class CutReader:
         self._versions: Rows = []
         self._pointers: dict[tuple[Any, ...], Pointer] = {}
         self._cut: Cut | None = None
+        self._stamp = ""
 
     def __call__(self) -> Cut:
+        # Asked before reading: what is committed in between is looked at once more, not missed.
+        stamp = self._catalog.database.stamp()
+        if self._cut is None or stamp != self._stamp:
+            self._cut = self._read()
+            self._stamp = stamp
+        return self._cut
+
+    def _read(self) -> Cut:
         with self._catalog.read() as connection:
             heads, versions = _rows(connection, _HEADS), _rows(connection, _VERSIONS)
             number = generation.read(connection)
@@ -57,7 +66,7 @@ class CutReader:
                 generation=number,
                 groups=groups.read(connection),
             )
-            self._heads, self._versions, self._cut = heads, versions, cut
+            self._heads, self._versions = heads, versions
             return cut
 
     def _tables(self, connection: Connection, versions: Rows) -> dict[TableName, StreamTable]:
