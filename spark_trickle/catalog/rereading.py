@@ -1,7 +1,8 @@
 """Reading the cut again and again: what has not changed since the last time is not read, parsed or made again.
 
-A scheduler does so every second over ten thousand stream tables, and mostly nothing has happened. Comparing rows as the
-driver gives them is quick; making values of them is not.
+A scheduler does so every second over ten thousand stream tables, and mostly nothing has happened. It asks first whether
+anything was committed at all, then whether any of it matters here; only then are rows read, and of those that are as
+they were no values are made.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from spark_trickle.catalog import gates, generation, groups, pointers, stream_tables
+from spark_trickle.catalog.address import Backend
 from spark_trickle.catalog.catalog import Catalog, identity
 from spark_trickle.model.frontier import Pointer
 from spark_trickle.model.publication import Cut
@@ -23,6 +25,12 @@ _HEADS = (
 )
 # The version alone would not tell a stream table from another that was made under its name.
 _VERSIONS = "SELECT namespace, name, version, created_at FROM trickle_stream_tables"
+# Every update advances a version, and whatever is created or dropped the generation.
+_DEFINED = "SELECT COUNT(*), SUM(version) FROM trickle_stream_tables"
+_PRINT = {
+    Backend.SQLITE: "SELECT group_concat(table_namespace || '.' || table_name || ' ' || metadata_location, ' ')",
+    Backend.POSTGRESQL: "SELECT md5(string_agg(table_namespace || '.' || table_name || ' ' || metadata_location, ' '))",
+}
 _FEW = 500
 """Up to this many changed rows are read one by one."""
 
@@ -39,6 +47,7 @@ class CutReader:
         self._pointers: dict[tuple[Any, ...], Pointer] = {}
         self._cut: Cut | None = None
         self._stamp = ""
+        self._seen: tuple[Any, ...] = ()
 
     def __call__(self) -> Cut:
         # Asked before reading: what is committed in between is looked at once more, not missed.
@@ -50,11 +59,12 @@ class CutReader:
 
     def _read(self) -> Cut:
         with self._catalog.read() as connection:
-            heads, versions = _rows(connection, _HEADS), _rows(connection, _VERSIONS)
-            number = generation.read(connection)
-            before = self._cut
-            if before is not None and (heads, versions, number) == (self._heads, self._versions, before.generation):
+            number, before = generation.read(connection), self._cut
+            seen = (number, *_rows(connection, _DEFINED), *_rows(connection, self._print))
+            if before is not None and seen == self._seen:
                 return before
+            self._seen = seen
+            heads, versions = _rows(connection, _HEADS), _rows(connection, _VERSIONS)
             self._pointers = {row: self._pointers.get(row) or _pointer(row) for row in heads}
             found = {pointer.table: pointer for pointer in self._pointers.values()}
             cut = Cut(
@@ -68,6 +78,12 @@ class CutReader:
             )
             self._heads, self._versions = heads, versions
             return cut
+
+    @property
+    def _print(self) -> str:
+        """Asks for something that differs when any table is elsewhere."""
+        wanted = f"FROM iceberg_tables WHERE catalog_name = '{LAKE}' AND metadata_location IS NOT NULL"
+        return f"{_PRINT[self._catalog.database.backend]} {wanted}"
 
     def _tables(self, connection: Connection, versions: Rows) -> dict[TableName, StreamTable]:
         known = {} if self._cut is None else self._cut.tables
