@@ -24,6 +24,7 @@ from spark_trickle.errors import (
 from spark_trickle.events import Noticed, Observer, RefreshFailed
 from spark_trickle.gates.held import held
 from spark_trickle.gates.stale import newly_stale, warning
+from spark_trickle.model.groups import Isolation
 from spark_trickle.model.publication import Cut, Publication
 from spark_trickle.model.refresh import Action, HistoryRow, Outcome, RefreshOutcome
 from spark_trickle.model.standing import Failure, Hold, HoldCode, Standing
@@ -110,7 +111,7 @@ class Tick:
         cut = self.cut
 
         def refresh() -> UnitResult:
-            pinned = cut if self.world.one_cut else self._newer(cut, names)
+            pinned = cut if self.world.one_cut and not self._timed_out(unit) else self._newer(cut, names)
             return self.world.refresher.refresh_at(
                 pinned,
                 names,
@@ -121,6 +122,21 @@ class Tick:
             )
 
         return Job(refresh, frozenset(names))
+
+    def _timed_out(self, unit: int) -> bool:
+        """Whether a declared group would read a cut that is older than it allows: then it reads what is newest."""
+        group = self.board.units[unit].group
+        if group is None or not group.snapshot_timeout_ms or group.isolation is not Isolation.REPEATABLE_READ:
+            return False
+        age = (time.perf_counter() - self.started) * 1000
+        if age <= group.snapshot_timeout_ms:
+            return False
+        notice = (
+            f"its turn came {age:.0f} ms after the cut of the tick was read, more than snapshot_timeout_ms = "
+            f"{group.snapshot_timeout_ms}: this time it goes on as read_committed"
+        )
+        self.world.notify(Noticed(group.id, notice))
+        return True
 
     def _newer(self, cut: Cut, unit: Iterable[TableName]) -> Cut:
         """What there is now, where units do not read the cut of the tick; a gate may have been closed meanwhile."""
