@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -13,7 +13,6 @@ from spark_trickle.config import Settings
 from spark_trickle.dispatch import Dispatcher
 from spark_trickle.errors import ConflictError, NotFoundError, TransientError, UserError
 from spark_trickle.events import Noticed, Observer
-from spark_trickle.gates.held import held
 from spark_trickle.gating import CALLS as GATE_CALLS
 from spark_trickle.gating import GateCalls
 from spark_trickle.grouping import CALLS as GROUP_CALLS
@@ -25,7 +24,6 @@ from spark_trickle.model.tick import TickReport
 from spark_trickle.names import TableName
 from spark_trickle.refresh.options import with_options
 from spark_trickle.refresh.resolve import operators_and_change, resolve_mode
-from spark_trickle.refresh.run import dag_of
 from spark_trickle.sql.statements import parse_statement, split_statements
 from spark_trickle.sql.writes import writes
 from spark_trickle.wire import Parts, assemble
@@ -239,15 +237,19 @@ class Engine(GateCalls):
         )
 
     def why(self, name: str) -> views.WhyAnswer:
-        """Every reason that it is not refreshing, and what to do."""
-        cut = self._parts.catalog.cut()
-        wanted = TableName.parse(name)
-        if wanted not in cut.tables:
-            raise NotFoundError("stream table", wanted)
-        above = dag_of(cut.tables.values()).upstream(wanted)
-        missing = [table for table in (*above, *cut.tables[wanted].tables) if table not in cut.pointers]
-        ancestors = [cut.tables[table] for table in sorted(above) if table in cut.tables]
-        return views.why_of(cut.tables[wanted], ancestors, missing=missing, gated=held(cut.tables, cut.gates))
+        """Every reason that it is not refreshing, transitively, and what to do about each."""
+        from spark_trickle.why import Known, why
+
+        parts = self._parts
+        with parts.catalog.read() as conn:
+            known = Known(
+                cut=parts.catalog.cut(conn),
+                standings=parts.catalog.standings(conn),
+                lease=parts.catalog.lease(conn),
+                now=parts.clock.now(),
+                default_schedule=timedelta(seconds=parts.settings.default_schedule_seconds),
+            )
+        return why(TableName.parse(name), known)
 
     def tick(self, now: datetime | None = None) -> TickReport:
         """One pass of the scheduler, at one cut: refreshes what is due and not held. `now` pretends another moment."""

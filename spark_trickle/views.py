@@ -134,17 +134,15 @@ class WhyAnswer:
     refreshing: bool
     """Whether nothing stands in its way."""
     reasons: tuple[Reason, ...] = ()
+    waits: tuple[Reason, ...] = ()
+    """What it waits for at the moment, though nothing is wrong: that it is due, that something changes, a scheduler."""
 
     def __str__(self) -> str:
-        if self.refreshing:
-            # There is no scheduler: to call it refreshing would be a promise that nobody keeps.
-            return (
-                f"nothing stands in the way of '{self.name}'. It is refreshed when somebody asks for it "
-                f"(refresh_stream_table('{self.name}'), `trickle refresh {self.name}`), and an IMMEDIATE one with the "
-                "transactions that write its sources; no scheduler runs."
-            )
-        lines = [f"'{self.name}' is not refreshing:"]
-        for number, reason in enumerate(self.reasons, start=1):
+        if self.refreshing and not self.waits:
+            return f"nothing stands in the way of '{self.name}': the next tick of the scheduler refreshes it"
+        first = f"'{self.name}' is not refreshing:" if self.reasons else f"nothing is wrong with '{self.name}':"
+        lines = [first]
+        for number, reason in enumerate((*self.reasons, *self.waits), start=1):
             lines += [f"  {number}. {reason.text}", f"     to do: {reason.next_step}"]
         return "\n".join(lines)
 
@@ -192,13 +190,14 @@ def _gate_reasons(
 def _own_reasons(table: StreamTable, gates: tuple[GateReason, ...] = ()) -> list[Reason]:
     name = str(table.name)
     because = f": {table.status_reason}" if table.status_reason else ""
+    since = f" since {table.status_since:%Y-%m-%d %H:%M:%S} UTC" if table.status_since else ""
     resume = f"resume_stream_table('{name}')"
     match table.status:
         case Status.SUSPENDED:
-            return [Reason(f"'{name}' is suspended{because}", resume, name)]
+            return [Reason(f"'{name}' is suspended{since}{because}", resume, name)]
         case Status.ERROR:
             times = f" after {table.consecutive_errors} failed refreshes" if table.consecutive_errors > 1 else ""
-            return [Reason(f"'{name}' is in error{times}{because}", f"mend the cause, then {resume}", name)]
+            return [Reason(f"'{name}' is in error{since}{times}{because}", f"mend the cause, then {resume}", name)]
         case Status.INITIALIZING:
             text = f"'{name}' was created and holds nothing yet{because}"
             load = f"refresh_stream_table('{name}')"
