@@ -47,9 +47,7 @@ class Definitions:
             if initialize and not gated:
                 table = self._publish_loaded(cut, bench, table, new=True)
             else:
-                bench.create_empty(table)
-                pin = bench.pin_of(name)
-                table = replace(table, published=(pin,) if pin else ())
+                table = self._empty(bench, table)
                 self.catalog.publish(Publication(swaps=swaps_of(bench), created=(table,)))
         if initialize and gated:
             table = replace(table, notices=(*table.notices, _deferred(name, gated)))
@@ -91,10 +89,19 @@ class Definitions:
                     status_reason=table.status_reason,
                     status_since=table.status_since,
                 )
-            altered = self._publish_loaded(cut, bench, altered, new=False, former=table)
-        gated = held({**cut.tables, name: altered}, cut.gates).get(name, ())
+            gated = held({**cut.tables, name: altered}, cut.gates).get(name, ())
+            if gated and not table.populated:
+                # It waits for its first load, and goes on waiting.
+                bench.drop(name)
+                altered = self._empty(bench, altered)
+                self._check_dependents(cut, bench, name)
+                self.catalog.publish(Publication(swaps=swaps_of(bench), updated=(altered,)))
+                altered = replace(altered, version=altered.version + 1)
+            else:
+                altered = self._publish_loaded(cut, bench, altered, new=False, former=table)
         if gated:
-            altered = replace(altered, notices=(*altered.notices, _partial(name, gated)))
+            notice = _partial(name, gated) if table.populated else _deferred(name, gated)
+            altered = replace(altered, notices=(*altered.notices, notice))
         return self._told(altered)
 
     def drop(self, name: TableName, *, cascade: bool) -> list[StreamTable]:
@@ -159,6 +166,12 @@ class Definitions:
         table = redefined(table, analysis)
         return replace(table, notices=(*table.notices, *notices(table, cut.tables, cut.groups)))
 
+    def _empty(self, bench: Workbench, table: StreamTable) -> StreamTable:
+        """Stage it with its columns and without rows."""
+        bench.create_empty(table)
+        pin = bench.pin_of(table.name)
+        return replace(table, published=(pin,) if pin else ())
+
     def _publish_loaded(
         self, cut: Cut, bench: Workbench, table: StreamTable, *, new: bool, former: StreamTable | None = None
     ) -> StreamTable:
@@ -201,7 +214,7 @@ def _deferred(name: TableName, gated: Iterable[GateReason]) -> str:
     # Not kept with the definition: it stops being true when the gates open.
     reasons = "; ".join(map(str, gated))
     return (
-        f"{reasons}: '{name}' is created empty, and loaded by the first tick after all its sources are ungated "
+        f"{reasons}: '{name}' is left empty, and loaded by the first tick after all its sources are ungated "
         f"(refresh_stream_table('{name}') loads what is there now)"
     )
 

@@ -91,7 +91,7 @@ def test_gate_create_st_auto_skip_init(engine: Engine) -> None:
     near = engine.create_stream_table("by_region", "SELECT region, SUM(amount) AS s FROM orders GROUP BY region")
     assert (near.status, near.populated, near.frontier.pins) == (Status.INITIALIZING, False, ())
     (notice,) = near.notices
-    assert notice.startswith("source 'orders' is gated: 'by_region' is created empty")
+    assert notice.startswith("source 'orders' is gated: 'by_region' is left empty")
     far = engine.create_stream_table("regions", "SELECT COUNT(*) AS n FROM by_region")
     assert far.notices[0].startswith("source 'orders' is gated ('by_region' depends on it)")
     assert engine.history() == []
@@ -143,6 +143,21 @@ def test_a_new_query_over_a_gated_source_is_computed_and_told_to_be_partial(engi
     engine.gate_source("orders")
     altered = engine.alter_stream_table("sums", query="SELECT MAX(amount) AS s FROM orders")
     assert altered.notices[-1] == "source 'orders' is gated: 'sums' holds the answer over what is loaded so far"
+    assert_equals_query(engine, "sums")
+
+
+def test_one_that_waits_for_its_first_load_goes_on_waiting_when_its_query_is_altered(engine: Engine) -> None:
+    engine.gate_source("orders")
+    engine.create_stream_table("sums", "SELECT SUM(amount) AS s FROM orders")
+    altered = engine.create_or_replace_stream_table(
+        "sums", "SELECT region, MAX(amount) AS m FROM orders GROUP BY region"
+    )
+    assert (altered.status, altered.populated) == (Status.INITIALIZING, False)
+    assert "'sums' is left empty" in altered.notices[-1]
+    assert engine.spark.table("sums").columns == ["region", "m"]
+    assert values(engine, "SELECT * FROM sums") == []
+    engine.ungate_source("orders")
+    assert engine.refresh_stream_table("sums").action is Action.FULL
     assert_equals_query(engine, "sums")
 
 

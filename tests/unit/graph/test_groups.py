@@ -76,6 +76,12 @@ def test_a_chain_between_two_diamonds_keeps_them_apart() -> None:
     assert shown(planned("b: a; c: a; d: b c; m: d; e: m; f: m; g: e f")) == ["b c d", "m", "e f g"]
 
 
+def test_a_group_that_two_members_of_another_read_stays_apart_where_these_do_not_meet_again() -> None:
+    """y and z are in one group, because each meets m; what they read of f goes no two ways."""
+    units = planned("f: s; k: s; g: f k; y: a f; m: a; z: a f; d2: y m; d3: m z")
+    assert sorted(shown(units)) == ["f k g", "m y d2 z d3"]
+
+
 def test_none_at_the_convergence_dissolves_its_diamond() -> None:
     assert shown(planned("b: a; c: a; d: b c", none="d")) == ["b", "c", "d"]
 
