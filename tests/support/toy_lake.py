@@ -2,15 +2,16 @@
 
 The catalog beside it is the real one. A stream table's contents are, for each base table, all of its versions that
 reach it on any path: more than one is the split that groups are there to prevent. A write may leave contents as is.
+Contents lie in the location itself, so that several processes share a lake by sharing its catalog.
 """
 
 from __future__ import annotations
 
-import itertools
-import threading
+import json
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from spark_trickle.catalog.catalog import Catalog
 from spark_trickle.model.frontier import Pin, Pointer
@@ -95,11 +96,11 @@ class ToyBench:
 
     def _write(self, table: StreamTable) -> Staged:
         self.lake.before_write(table.name)
-        seen = merged(self.lake.contents[self.heads[source.table].location] for source in table.sources)
+        seen = merged(contents_of(self.heads[source.table].location) for source in table.sources)
         before = self.heads.get(table.name)
-        changed = before is None or self.lake.contents[before.location] != seen
+        changed = before is None or contents_of(before.location) != seen
         if changed:
-            self.heads[table.name] = self.lake.new_version(table.name, seen)
+            self.heads[table.name] = new_version(table.name, seen)
         return Staged(rows_inserted=int(changed), rows_deleted=0, changed=changed, commits=int(changed))
 
 
@@ -109,26 +110,16 @@ class ToyLake:
 
     catalog: Catalog
     before_write: Callable[[TableName], None] = lambda _name: None
-    contents: dict[str, Contents] = field(default_factory=dict)
-    _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
-    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @contextmanager
     def workbench(self, cut: Cut, tables: Iterable[TableName] | None = None) -> Iterator[ToyBench]:
         yield ToyBench(self, dict(cut.pointers), dict(cut.pointers))
 
-    def new_version(self, table: TableName, contents: Contents | None = None) -> Pointer:
-        with self._lock:
-            version = next(self._numbers)
-            location = f"{table}/{version}"
-            self.contents[location] = {table: frozenset({version})} if contents is None else contents
-            return Pointer(table, location)
-
     def write(self, table: TableName, *, no_rows: bool = False) -> None:
         """Write a base table; `no_rows`: a new version of the same rows."""
         before = self.catalog.pointers([table]).get(table)
-        same = self.contents[before.location] if before is not None and no_rows else None
-        new = self.new_version(table, same)
+        same = contents_of(before.location) if before is not None and no_rows else None
+        new = new_version(table, same)
         self.catalog.swap([Swap(table, before.location if before else None, new.location)])
 
     def create(self, name: TableName, reads: Iterable[TableName], options: Options, known: set[TableName]) -> None:
@@ -145,12 +136,12 @@ class ToyLake:
             sources=tuple(_source(source, known) for source in names),
             created_at=NOON,
         )
-        new = self.new_version(name, {})
+        new = new_version(name, {})
         self.catalog.publish(Publication(created=(table,), swaps=(Swap(name, None, new.location),)))
 
     def holds(self, table: TableName) -> Contents:
         """What everybody sees in a table."""
-        return self.contents[self.catalog.pointers([table])[table].location]
+        return contents_of(self.catalog.pointers([table])[table].location)
 
 
 def _source(name: TableName, known: set[TableName]) -> Source:
@@ -165,5 +156,18 @@ def merged(contents: Iterable[Contents]) -> Contents:
     return found
 
 
+def new_version(table: TableName, contents: Contents | None = None) -> Pointer:
+    """Another version of a table; without contents, of a base table that was written."""
+    version = uuid.uuid4().int >> 96
+    held = {table: frozenset({version})} if contents is None else contents
+    text = json.dumps({str(base): sorted(versions) for base, versions in sorted(held.items())})
+    return Pointer(table, f"{table}/{version}/{text}")
+
+
+def contents_of(location: str) -> Contents:
+    held = json.loads(location.split("/", 2)[2])
+    return {TableName.parse(base): frozenset(versions) for base, versions in held.items()}
+
+
 def number(location: str) -> int:
-    return int(location.rsplit("/", 1)[1])
+    return int(location.split("/")[1])

@@ -25,6 +25,7 @@ from spark_trickle.model.stream_table import DiamondConsistency, DiamondSchedule
 from spark_trickle.model.tick import TickReport
 from spark_trickle.names import TableName
 from tests.support.scheduling import Yard, failed, names, skipped, yard
+from tests.support.toy_lake import contents_of
 
 T = TableName.parse
 SECONDS = {"calculated": None, "1s": 1, "3s": 3, "10s": 10}
@@ -293,7 +294,7 @@ def consistent(y: Yard, model: Model) -> None:
         contents = y.lake.holds(name)
         expected: dict[TableName, frozenset[int]] = {}
         for pin in table.frontier.pins:
-            for base, versions in y.lake.contents[pin.location].items():
+            for base, versions in contents_of(pin.location).items():
                 expected[base] = expected.get(base, frozenset()) | versions
         assert contents == expected, name
         if table.options.diamond_consistency is DiamondConsistency.ATOMIC:
