@@ -6,10 +6,9 @@ are sent to the large table, and their keys tell which of its files matter.
 
 from __future__ import annotations
 
-from sqlglot import exp
-
 from spark_trickle.delta.plan import Version
 from spark_trickle.sql.operators import Join, Once, Operator, inputs, scans, used, with_inputs
+from spark_trickle.sql.render import next_joined
 
 
 def staged(operator: Operator, large: frozenset[str]) -> Operator:
@@ -25,7 +24,7 @@ def _stepwise(join: Join, large: frozenset[str]) -> Operator:
     found: Operator = join.inputs[0]
     joined = False
     while rest:
-        source = _next(found, rest, waiting)
+        source = next_joined(found.columns, rest, waiting)
         rest.remove(source)
         if joined and _is_large(source, large):
             found = Once(found, always=True)
@@ -34,18 +33,6 @@ def _stepwise(join: Join, large: frozenset[str]) -> Operator:
         waiting = [condition for condition in waiting if not any(condition is done for done in ready)]
         found, joined = Join((found, source), ready), True
     return Join((found,), tuple(waiting)) if waiting else found
-
-
-def _next(found: Operator, rest: list[Operator], waiting: list[exp.Expr]) -> Operator:
-    """The first that a condition connects with those before it: a small one further on may be connected by few
-    values only, and multiply the rows."""
-    connected = [source for source in rest if any(_connects(condition, found, source) for condition in waiting)]
-    return (connected or rest)[0]
-
-
-def _connects(condition: exp.Expr, found: Operator, source: Operator) -> bool:
-    names, mine, its = used(condition), set(found.columns), set(source.columns)
-    return bool(names & mine) and bool(names & its) and names <= mine | its
 
 
 def _is_large(operator: Operator, large: frozenset[str]) -> bool:
