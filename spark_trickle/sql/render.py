@@ -167,7 +167,7 @@ class _Renderer:
         waiting = list(join.conditions)
         selected = exp.Select().from_(self._subquery(first), copy=False)
         while rest:
-            source = next_joined(known, rest, waiting)
+            source = next_joined(known, rest, waiting) or rest[0]
             rest.remove(source)
             known |= set(source.columns)
             ready = [c for c in waiting if used(c) <= known]
@@ -249,16 +249,16 @@ def _operand(condition: exp.Expr) -> exp.Expr:
     return exp.paren(bare) if isinstance(bare, exp.Or) else bare
 
 
-def next_joined(known: Iterable[str], rest: Sequence[Operator], conditions: Sequence[exp.Expr]) -> Operator:
+def next_joined(known: Iterable[str], rest: Sequence[Operator], conditions: Sequence[exp.Expr]) -> Operator | None:
     """Which input is joined next with those whose columns are known: the first that an equality connects with them, or
-    any condition. Another order would multiply rows."""
+    any condition. Another order would multiply rows. None: no condition connects one."""
     mine = set(known)
     equalities = [condition for condition in conditions if isinstance(condition.unnest(), (exp.EQ, exp.NullSafeEQ))]
     for usable in (equalities, conditions):
         for source in rest:
             if any(_connects(condition, mine, set(source.columns)) for condition in usable):
                 return source
-    return rest[0]
+    return None
 
 
 def _connects(condition: exp.Expr, known: set[str], its: set[str]) -> bool:
