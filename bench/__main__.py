@@ -9,8 +9,10 @@ import tempfile
 from pathlib import Path
 
 import spark_trickle as trickle
-from bench import groups, idle, joins
+from bench import graphs, groups, idle, joins
 from bench.measure import Line, show
+
+PARTS = ["graphs", "groups", "joins", "idle"]
 
 
 def main() -> int:
@@ -20,12 +22,12 @@ def main() -> int:
     parser.add_argument("--groups", type=int, default=100_000)
     parser.add_argument("--join-rows", type=int, default=50_000_000, help="rows of the fact table of the join")
     parser.add_argument("--repeat", type=int, default=5, help="measured refreshes of each kind, after one to warm up")
-    parser.add_argument("--only", choices=["groups", "joins", "idle"], action="append")
+    parser.add_argument("--only", choices=PARTS, action="append")
     parser.add_argument("--warehouse", help="keep the data there; the default is a temporary folder")
     options = parser.parse_args()
-    wanted = set(options.only or ["groups", "joins", "idle"])
+    wanted = set(options.only or PARTS)
     folder = Path(options.warehouse or tempfile.mkdtemp(prefix="trickle-bench-"))
-    lines: list[Line] = []
+    lines: list[Line] = graphs.run(options.repeat) if "graphs" in wanted else []
     try:
         with trickle.connect(str(folder), spark_driver_memory="6g") as engine:
             if "groups" in wanted:

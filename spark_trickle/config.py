@@ -69,7 +69,7 @@ class Settings(BaseSettings):
     max_concurrent_refreshes: int = Field(default=2, ge=1, le=256)
     """Units refreshed at the same time."""
     max_consecutive_errors: int = Field(default=3, ge=1)
-    """Failures in a row after which a stream table is put in ERROR."""
+    """Failures in a row, of the kind that may go away by itself, after which a stream table is suspended."""
     max_refresh_attempts: int = Field(default=3, ge=1, le=100)
     """Tries of one refresh when somebody else publishes first or something is away for a moment."""
     differential_max_change_ratio: float = Field(default=0.15, ge=0, le=1)
@@ -82,6 +82,8 @@ class Settings(BaseSettings):
     broadcast_table_rows: int = Field(default=500_000, ge=0)
     """Tables of ours up to this many rows are merged in one commit, by a join that may move the whole table. Larger
     ones stay where they are, and the change is broadcast to them; that takes two commits, published as one."""
+    scheduler_lease_seconds: float = Field(default=10.0, ge=0.2, le=3600)
+    """How long a scheduler that was killed keeps others from taking over. A living one renews its lease meanwhile."""
     tick_watermark_enabled: bool = True
     """All refreshes of a tick read the same cut."""
     allow_circular: bool = False

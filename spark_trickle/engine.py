@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -12,13 +13,17 @@ from spark_trickle.config import Settings
 from spark_trickle.dispatch import Dispatcher
 from spark_trickle.errors import ConflictError, NotFoundError, TransientError, UserError
 from spark_trickle.events import Noticed, Observer
+from spark_trickle.gating import CALLS as GATE_CALLS
+from spark_trickle.gating import GateCalls
+from spark_trickle.grouping import CALLS as GROUP_CALLS
+from spark_trickle.grouping import DiamondGroupMember, GroupStatus, RefreshGroup
 from spark_trickle.logs import log_event
 from spark_trickle.model.refresh import HistoryRow, RefreshOutcome, Verification
 from spark_trickle.model.stream_table import Options, RefreshMode, StreamTable
+from spark_trickle.model.tick import TickReport
 from spark_trickle.names import TableName
 from spark_trickle.refresh.options import with_options
 from spark_trickle.refresh.resolve import operators_and_change, resolve_mode
-from spark_trickle.refresh.run import dag_of
 from spark_trickle.sql.statements import parse_statement, split_statements
 from spark_trickle.sql.writes import writes
 from spark_trickle.wire import Parts, assemble
@@ -49,16 +54,23 @@ SQL_CALLS = (
     "dependency_tree",
     "graph",
     "maintain",
+    "tick",
+    "source_gates",
+    "bootstrap_gate_status",
+    "gate_history",
+    *GATE_CALLS,
+    *GROUP_CALLS,
 )
 
 
-class Engine:
+class Engine(GateCalls):
     """Stream tables of one lake. A context manager; safe to use from several threads."""
 
     def __init__(
         self, settings: Settings, *, spark: SparkSession | None = None, observers: Iterable[Observer] = ()
     ) -> None:
         self._parts: Parts = assemble(settings, spark, (log_event, *observers))
+        super().__init__(self._parts.gating)
         self._dispatcher = Dispatcher({name: getattr(self, name) for name in SQL_CALLS})
 
     def __enter__(self) -> Self:
@@ -181,7 +193,9 @@ class Engine:
         table = cut.tables.get(TableName.parse(name))
         if table is None:
             raise NotFoundError("stream table", TableName.parse(name))
-        with self._parts.lake.real.workbench(cut, [table.name, *(s.table for s in table.sources)]) as bench:
+        # What it reads, and what it read: a view may have been redefined since.
+        read = {*(source.table for source in table.sources), *(pin.table for pin in table.frontier.pins)}
+        with self._parts.lake.real.workbench(cut, [table.name, *read]) as bench:
             return verify(bench, table)
 
     def status(self, name: str | None = None) -> Any:
@@ -197,7 +211,9 @@ class Engine:
 
     def explain(self, name: str) -> views.Explanation:
         """How a stream table is kept: operators, delta SQL, mode and why, sources, frontier."""
-        explained = views.explanation_of(self._parts.catalog.get(TableName.parse(name)))
+        table = self._parts.catalog.get(TableName.parse(name))
+        group = self._parts.grouping.of(table.name)
+        explained = views.explanation_of(table, diamond_group=group.members if group else ())
         tree, change = operators_and_change(explained.tree)
         return replace(explained, tree=tree, delta_sql=change)
 
@@ -221,15 +237,27 @@ class Engine:
         )
 
     def why(self, name: str) -> views.WhyAnswer:
-        """Every reason that it is not refreshing, and what to do."""
-        cut = self._parts.catalog.cut()
-        wanted = TableName.parse(name)
-        if wanted not in cut.tables:
-            raise NotFoundError("stream table", wanted)
-        above = dag_of(cut.tables.values()).upstream(wanted)
-        missing = [table for table in (*above, *cut.tables[wanted].tables) if table not in cut.pointers]
-        ancestors = [cut.tables[table] for table in sorted(above) if table in cut.tables]
-        return views.why_of(cut.tables[wanted], ancestors, missing=missing)
+        """Every reason that it is not refreshing, transitively, and what to do about each."""
+        from spark_trickle.why import Known, why
+
+        parts = self._parts
+        with parts.catalog.read() as conn:
+            known = Known(
+                cut=parts.catalog.cut(conn),
+                standings=parts.catalog.standings(conn),
+                lease=parts.catalog.lease(conn),
+                now=parts.clock.now(),
+                default_schedule=timedelta(seconds=parts.settings.default_schedule_seconds),
+            )
+        return why(TableName.parse(name), known)
+
+    def tick(self, now: datetime | None = None) -> TickReport:
+        """One pass of the scheduler, at one cut: refreshes what is due and not held. `now` pretends another moment."""
+        return self._parts.scheduler.tick(now)
+
+    def run(self, until: datetime | None = None, told: Callable[[TickReport], None] = lambda _: None) -> None:
+        """The scheduler: ticks until then, or until SIGTERM or SIGINT. Waits while another one is at work."""
+        self._parts.scheduler.run(until, told)
 
     def dependency_tree(self, name: str | None = None) -> str:
         """The graph as an indented tree, of all or of one."""
@@ -239,6 +267,27 @@ class Engine:
     def graph(self, format: str = "text") -> str:
         """The graph as text, Mermaid or Graphviz."""
         return views.graph(views.nodes_of(self._parts.catalog.stream_tables()), format)
+
+    def create_refresh_group(
+        self, group_name: str, members: Sequence[str], isolation: str = "read_committed", snapshot_timeout_ms: int = 0
+    ) -> RefreshGroup:
+        """Declare that stream tables are refreshed and published together, also where they share no source."""
+        return self._parts.grouping.create(group_name, members, isolation, snapshot_timeout_ms)
+
+    def drop_refresh_group(self, name: str) -> None:
+        self._parts.grouping.drop(name)
+
+    def refresh_groups(self) -> list[RefreshGroup]:
+        """The declared groups."""
+        return self._parts.grouping.declared()
+
+    def diamond_groups(self) -> list[DiamondGroupMember]:
+        """What the scheduler refreshes together because a source reaches a stream table on several paths."""
+        return self._parts.grouping.members()
+
+    def groups(self) -> list[GroupStatus]:
+        """All groups, of diamonds and declared, one row each."""
+        return self._parts.grouping.all()
 
     def transaction(self) -> Transaction:
         """`with engine.transaction() as tx:` writes that appear together, with the IMMEDIATE tables that follow."""

@@ -6,6 +6,7 @@ A message says what happened, to which thing, where, and what to do.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 
 class StreamTableError(Exception):
@@ -148,12 +149,45 @@ class ConflictError(TransientError):
         )
 
 
+class GatedError(TransientError):
+    """A source that a stream table has come to read is gated: it is refreshed when the gate is open."""
+
+    def __init__(self, name: object, reasons: Iterable[object], sources: Iterable[object]) -> None:
+        self.because = "; ".join(str(reason) for reason in reasons)
+        self.sources: tuple[Any, ...] = tuple(sources)
+        super().__init__(f"'{name}' is held: {self.because}", facts={"name": str(name), "reason": self.because})
+
+
 class UnavailableError(TransientError):
     """The database, the store or Spark is away or too busy."""
 
 
 class ComputeError(TransientError):
     """A Spark job failed; nothing was published."""
+
+
+class SchedulerBusyError(TransientError):
+    """Another scheduler holds the lease."""
+
+    def __init__(self, holder: object, expires_at: object) -> None:
+        super().__init__(
+            f"another scheduler is at work: {holder}",
+            hint="`trickle run` waits for it to end; if it was killed, its lease ends by itself within seconds",
+            facts={"holder": str(holder), "expires_at": str(expires_at)},
+        )
+
+
+class DeposedError(StreamTableError):
+    """Another scheduler has taken over: this one may publish nothing more, and nothing was published."""
+
+    exit_code = 4
+
+    def __init__(self, token: int, found: int) -> None:
+        super().__init__(
+            "another scheduler has taken over; nothing was published",
+            hint="It goes on from here; `trickle run` waits until it ends",
+            facts={"token": token, "found": found},
+        )
 
 
 class CommitUnknownError(StreamTableError):

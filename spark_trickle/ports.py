@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 
 from spark_trickle.model.frontier import Pin, Pointer
 from spark_trickle.model.publication import Cut, Publication
 from spark_trickle.model.refresh import HistoryRow
+from spark_trickle.model.standing import Failure, LeaseRow, Standing
 from spark_trickle.model.stream_table import Source, StreamTable
 from spark_trickle.names import TableName
 
@@ -137,4 +139,22 @@ class CatalogPort(Protocol):
         """Write history in a transaction of its own: for failures, which have nothing to publish."""
         ...
 
-    def count_failure(self, name: TableName, message: str) -> None: ...
+
+class SchedulerCatalog(CatalogPort, Protocol):
+    """What a scheduler needs of our metadata besides."""
+
+    def generation(self) -> int:
+        """Advances when a stream table is created, altered or dropped and when a gate moves."""
+        ...
+
+    def standings(self) -> dict[TableName, Standing]: ...
+
+    def fail(self, failures: Iterable[Failure], rows: Iterable[HistoryRow], *, fence: int | None = None) -> None: ...
+
+    def lease(self) -> LeaseRow: ...
+
+    def take_lease(self, holder: str, now: datetime, expires_at: datetime) -> LeaseRow | None: ...
+
+    def renew_lease(self, token: int, expires_at: datetime, ticked_at: datetime | None = None) -> None: ...
+
+    def give_back_lease(self, token: int) -> None: ...

@@ -6,21 +6,29 @@ in one commit, an exception nothing. See `spark/workspace.py` for why no write c
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from pyspark.sql import DataFrame as PySparkFrame
 
+from spark_trickle.dispatch import Dispatcher
 from spark_trickle.errors import UserError
 from spark_trickle.events import Observer, RefreshFinished, Step, StepReached
+from spark_trickle.gating import CALLS as GATE_CALLS
+from spark_trickle.gating import closing, opening, sources_named
+from spark_trickle.model.gate import GateChange
 from spark_trickle.model.publication import Cut, Publication
 from spark_trickle.model.refresh import RefreshOutcome
 from spark_trickle.names import INTERNAL_NAMESPACE, TableName
 from spark_trickle.refresh.run import Refresher, swaps_of
 from spark_trickle.spark.bench import SparkLake
 from spark_trickle.spark.failures import spark_errors, sql_errors
+from spark_trickle.spark.frames import frame_of
 from spark_trickle.spark.workspace import Workspace
+from spark_trickle.sql.statements import Call, parse_statement
 from spark_trickle.sql.writes import deletes_files
 
 if TYPE_CHECKING:
@@ -41,11 +49,13 @@ class Transaction:
         self._notify = notify
         self._workspace: Workspace | None = None
         self._cut = Cut("", {}, {}, ())
+        self._gates: list[GateChange] = []
         self.outcomes: tuple[RefreshOutcome, ...] = ()
         """What the IMMEDIATE refreshes did, after the commit."""
 
     def __enter__(self) -> Self:
         self._workspace = self._open()
+        self._gates = []
         self._cut = self._refresher.catalog.cut()
         self._workspace.pin(self._cut.pointers.values(), self._cut.namespaces)
         self._notify(StepReached(Step.PINNED))
@@ -68,7 +78,16 @@ class Transaction:
         return self._here.session
 
     def sql(self, text: str) -> DataFrame:
-        """Run Spark SQL inside the transaction; it sees the transaction's own writes."""
+        """Run Spark SQL inside the transaction; it sees the transaction's own writes. CALL moves gates, too."""
+        statement = parse_statement(text)
+        if isinstance(statement, Call) and statement.function in GATE_CALLS:
+            calls = {name: getattr(self, name) for name in GATE_CALLS}
+            return frame_of(self._here.session, Dispatcher(calls).run(statement), str)
+        if statement is not None:
+            raise UserError(
+                "of our own statements, only CALL trickle.gate_source and its kin can be part of a transaction",
+                hint="Run it with engine.sql, outside the transaction",
+            )
         if deletes_files(text):
             raise UserError(
                 "DROP TABLE … PURGE and CALL delete files at once: they cannot be part of a transaction",
@@ -99,6 +118,25 @@ class Transaction:
 
                 frame.writeTo(target.sql).overwrite(f.lit(True))
 
+    def gate_source(self, source: str, auto_ungate_on_watermark: bool = False) -> None:
+        """Close a source's gate when the transaction is published: together with its writes."""
+        self.gate_sources([source], auto_ungate_on_watermark)
+
+    def gate_sources(self, sources: Sequence[str], auto_ungate_on_watermark: bool = False) -> None:
+        names, now = sources_named(sources), self._now()
+        self._gates += closing(names, now, auto_ungate_on_watermark=auto_ungate_on_watermark)
+
+    def ungate_source(self, source: str) -> None:
+        """Open a source's gate when the transaction is published: nobody sees it open without the data."""
+        self.ungate_sources([source])
+
+    def ungate_sources(self, sources: Sequence[str]) -> None:
+        self._gates += opening(sources_named(sources), self._now())
+
+    def _now(self) -> datetime:
+        _ = self._here  # outside of the block there is nothing that could be published with it
+        return self._refresher.clock.now()
+
     @property
     def _here(self) -> Workspace:
         if self._workspace is None:
@@ -107,7 +145,7 @@ class Transaction:
 
     def _commit(self, workspace: Workspace) -> None:
         written = list(workspace.staged())
-        if not written and not workspace.new_namespaces():
+        if not written and not workspace.new_namespaces() and not self._gates:
             return
         for table in written:
             if table in self._cut.tables or table.namespace == INTERNAL_NAMESPACE:
@@ -119,12 +157,15 @@ class Transaction:
             followers = self._refresher.followers(self._cut, written)
             results = self._refresher.members(bench, followers, self._refresher.request(self._cut, "TRANSACTION"))
             self._notify(StepReached(Step.ALL_STAGED))
+            now = self._now()
             self._refresher.catalog.publish(
                 Publication(
                     swaps=swaps_of(bench),
                     namespaces=tuple(workspace.new_namespaces()),
                     updated=tuple(result.table for result in results),
                     history=tuple(result.history for result in results),
+                    # As seen by others it happens now, not when it was asked for.
+                    gates=tuple(replace(change, at=now) for change in self._gates),
                 )
             )
         self._notify(StepReached(Step.PUBLISHED))

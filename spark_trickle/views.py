@@ -14,6 +14,7 @@ from enum import Enum, StrEnum
 from textwrap import indent
 
 from spark_trickle.errors import UserError
+from spark_trickle.gates.held import GateReason
 from spark_trickle.model.frontier import Frontier
 from spark_trickle.model.stream_table import RefreshMode, Status, StreamTable
 from spark_trickle.names import TableName
@@ -133,30 +134,36 @@ class WhyAnswer:
     refreshing: bool
     """Whether nothing stands in its way."""
     reasons: tuple[Reason, ...] = ()
+    waits: tuple[Reason, ...] = ()
+    """What it waits for at the moment, though nothing is wrong: that it is due, that something changes, a scheduler."""
 
     def __str__(self) -> str:
-        if self.refreshing:
-            # There is no scheduler: to call it refreshing would be a promise that nobody keeps.
-            return (
-                f"nothing stands in the way of '{self.name}'. It is refreshed when somebody asks for it "
-                f"(refresh_stream_table('{self.name}'), `trickle refresh {self.name}`), and an IMMEDIATE one with the "
-                "transactions that write its sources; no scheduler runs."
-            )
-        lines = [f"'{self.name}' is not refreshing:"]
-        for number, reason in enumerate(self.reasons, start=1):
+        if self.refreshing and not self.waits:
+            return f"nothing stands in the way of '{self.name}': the next tick of the scheduler refreshes it"
+        first = f"'{self.name}' is not refreshing:" if self.reasons else f"nothing is wrong with '{self.name}':"
+        lines = [first]
+        for number, reason in enumerate((*self.reasons, *self.waits), start=1):
             lines += [f"  {number}. {reason.text}", f"     to do: {reason.next_step}"]
         return "\n".join(lines)
 
 
 def why_of(
-    table: StreamTable, ancestors: Iterable[StreamTable] = (), *, missing: Iterable[TableName] = ()
+    table: StreamTable,
+    ancestors: Iterable[StreamTable] = (),
+    *,
+    missing: Iterable[TableName] = (),
+    gated: Mapping[TableName, tuple[GateReason, ...]] | None = None,
 ) -> WhyAnswer:
-    """Reasons of the stream table itself, then of those it reads, nearest first; `missing`: sources that are gone."""
-    reasons = _own_reasons(table)
+    """Reasons of the stream table itself, then of those it reads, nearest first.
+
+    `missing`: sources that are gone; `gated`: whom gates hold.
+    """
+    ancestors, gated = list(ancestors), gated or {}
+    reasons = _gate_reasons(table, ancestors, gated) + _own_reasons(table, gated.get(table.name, ()))
     for ancestor in ancestors:
         reasons += [
             Reason(f"it reads '{ancestor.name}', and {reason.text}", reason.next_step, reason.table)
-            for reason in _own_reasons(ancestor)
+            for reason in _own_reasons(ancestor, gated.get(ancestor.name, ()))
         ]
     for source in missing:
         text = f"its source '{source}' does not exist"
@@ -164,19 +171,41 @@ def why_of(
     return WhyAnswer(str(table.name), not reasons, tuple(reasons))
 
 
-def _own_reasons(table: StreamTable) -> list[Reason]:
+def _gate_reasons(
+    table: StreamTable, ancestors: Iterable[StreamTable], gated: Mapping[TableName, tuple[GateReason, ...]]
+) -> list[Reason]:
+    """Gates that hold it; or, where it takes no notice of gates, those that hold what it reads. Each gate once."""
+    own = gated.get(table.name, ())
+    reasons = [Reason(str(reason), reason.next_step, str(reason.source)) for reason in own]
+    told = {reason.source for reason in own}
+    for ancestor in ancestors:
+        for reason in gated.get(ancestor.name, ()):
+            if reason.source not in told:
+                told.add(reason.source)
+                text = f"it reads '{ancestor.name}', and {reason}"
+                reasons.append(Reason(text, reason.next_step, str(reason.source)))
+    return reasons
+
+
+def _own_reasons(table: StreamTable, gates: tuple[GateReason, ...] = ()) -> list[Reason]:
     name = str(table.name)
     because = f": {table.status_reason}" if table.status_reason else ""
+    since = f" since {table.status_since:%Y-%m-%d %H:%M:%S} UTC" if table.status_since else ""
     resume = f"resume_stream_table('{name}')"
     match table.status:
         case Status.SUSPENDED:
-            return [Reason(f"'{name}' is suspended{because}", resume, name)]
+            return [Reason(f"'{name}' is suspended{since}{because}", resume, name)]
         case Status.ERROR:
             times = f" after {table.consecutive_errors} failed refreshes" if table.consecutive_errors > 1 else ""
-            return [Reason(f"'{name}' is in error{times}{because}", f"mend the cause, then {resume}", name)]
+            return [Reason(f"'{name}' is in error{since}{times}{because}", f"mend the cause, then {resume}", name)]
         case Status.INITIALIZING:
             text = f"'{name}' was created and holds nothing yet{because}"
-            return [Reason(text, f"refresh_stream_table('{name}')", name)]
+            load = f"refresh_stream_table('{name}')"
+            if gates:
+                return [
+                    Reason(f"{text}; its first load waits for the gates", f"wait, or {load} loads what is there", name)
+                ]
+            return [Reason(text, load, name)]
         case Status.ACTIVE:
             if not table.consecutive_errors:
                 return []

@@ -8,19 +8,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spark_trickle.catalog.catalog import Catalog
+from spark_trickle.catalog.rereading import CutReader
 from spark_trickle.clock import Clock, SystemClock
 from spark_trickle.config import Settings
 from spark_trickle.errors import ConfigError
 from spark_trickle.events import Event, Observer
+from spark_trickle.gating import Gating
+from spark_trickle.graph.units import plan_units
+from spark_trickle.grouping import Grouping
 from spark_trickle.model.publication import Cut
 from spark_trickle.names import TableName
 from spark_trickle.ports import Workbench
 from spark_trickle.refresh.definitions import Definitions
 from spark_trickle.refresh.run import Refresher
+from spark_trickle.scheduler.board import make_board
+from spark_trickle.scheduler.loop import Pace, Scheduler
 from spark_trickle.spark.sessions import LakeAddress, Sessions
 from spark_trickle.spark.workspace import Workspaces
 
@@ -59,9 +66,13 @@ class Parts:
     lake: LazyLake
     refresher: Refresher
     definitions: Definitions
+    gating: Gating
+    grouping: Grouping
+    scheduler: Scheduler
     notify: Observer
 
     def close(self) -> None:
+        self.scheduler.close()
         self.workspaces.close()
         self.sessions.stop()
         self.catalog.close()
@@ -94,6 +105,55 @@ def assemble(settings: Settings, spark: SparkSession | None, observers: Iterable
     )
     workspaces = Workspaces(sessions, warehouse)
 
+    lake, clock = _lake(settings, workspaces), SystemClock()
+    refresher = Refresher(
+        catalog=catalog,
+        lake=lake,
+        clock=clock,
+        notify=notify,
+        max_change_ratio=settings.differential_max_change_ratio,
+        attempts=settings.max_refresh_attempts,
+    )
+    definitions = Definitions(catalog=catalog, lake=lake, clock=clock, refresher=refresher, notify=notify)
+    gating = Gating(catalog, clock, notify, timedelta(seconds=settings.gate_stale_warning_seconds))
+    scheduler = _scheduler(settings, catalog, refresher, clock, notify)
+    grouping = Grouping(catalog, clock)
+    return Parts(
+        settings,
+        catalog,
+        clock,
+        sessions,
+        workspaces,
+        lake,
+        refresher,
+        definitions,
+        gating,
+        grouping,
+        scheduler,
+        notify,
+    )
+
+
+def _scheduler(settings: Settings, catalog: Catalog, refresher: Refresher, clock: Clock, notify: Observer) -> Scheduler:
+    default = timedelta(seconds=settings.default_schedule_seconds)
+    return Scheduler(
+        catalog,
+        CutReader(catalog),
+        refresher,
+        make_board=lambda cut: make_board(plan_units(cut.tables, cut.groups), cut.tables, default),
+        clock=clock,
+        notify=notify,
+        pace=Pace(
+            interval=timedelta(milliseconds=settings.scheduler_interval_ms),
+            lease_seconds=settings.scheduler_lease_seconds,
+            workers=settings.max_concurrent_refreshes,
+            one_cut=settings.tick_watermark_enabled,
+            stale_gate=timedelta(seconds=settings.gate_stale_warning_seconds),
+        ),
+    )
+
+
+def _lake(settings: Settings, workspaces: Workspaces) -> LazyLake:
     def make_lake() -> SparkLake:
         from spark_trickle.spark.bench import Limits, SparkLake
 
@@ -104,17 +164,7 @@ def assemble(settings: Settings, spark: SparkSession | None, observers: Iterable
         )
         return SparkLake(workspaces, limits)
 
-    lake, clock = LazyLake(make_lake), SystemClock()
-    refresher = Refresher(
-        catalog=catalog,
-        lake=lake,
-        clock=clock,
-        notify=notify,
-        max_change_ratio=settings.differential_max_change_ratio,
-        attempts=settings.max_refresh_attempts,
-    )
-    definitions = Definitions(catalog=catalog, lake=lake, clock=clock, refresher=refresher, notify=notify)
-    return Parts(settings, catalog, clock, sessions, workspaces, lake, refresher, definitions, notify)
+    return LazyLake(make_lake)
 
 
 def _warehouse(text: str) -> str:

@@ -1,27 +1,30 @@
 """The catalog as the rest of the program sees it: reads of one moment, and publications that land whole or not at all.
 
-Rows and columns are the business of `stream_tables`, `pointers` and `history`; connections of `database`.
+Rows and columns are the business of `stream_tables`, `pointers`, `gates`, `groups` and `history`; connections of
+`database`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
 from datetime import datetime
 from hashlib import blake2b
 from typing import Self
 
 from sqlalchemy import Connection
 
-from spark_trickle.catalog import history, pointers, stream_tables
+from spark_trickle.catalog import gates, generation, groups, history, lease, pointers, standings, stream_tables
 from spark_trickle.catalog.database import DEFAULT_BUSY_TIMEOUT_SECONDS, Database
 from spark_trickle.errors import NotFoundError
 from spark_trickle.events import Observer, Step, StepReached
 from spark_trickle.model.frontier import Pointer
+from spark_trickle.model.gate import Gate, GateChange, GateEvent
+from spark_trickle.model.groups import DeclaredGroup
 from spark_trickle.model.publication import Cut, Publication, Swap
 from spark_trickle.model.refresh import HistoryRow
-from spark_trickle.model.stream_table import Status, StreamTable
+from spark_trickle.model.standing import Failure, LeaseRow, Standing
+from spark_trickle.model.stream_table import StreamTable
 from spark_trickle.names import TableName
 
 
@@ -69,20 +72,36 @@ class Catalog:
         with self._reading(conn) as connection:
             heads = pointers.read(connection)
             tables = {table.name: table for table in stream_tables.all(connection)}
-            return Cut(_identity(heads), heads, tables, pointers.namespaces(connection))
+            return Cut(
+                id=identity(heads),
+                pointers=heads,
+                tables=tables,
+                namespaces=pointers.namespaces(connection),
+                gates=gates.read(connection, closed_only=True),
+                groups=groups.read(connection),
+                generation=generation.read(connection),
+            )
 
     def publish(self, publication: Publication, conn: Connection | None = None) -> None:
         """Carry out a publication. ConflictError: somebody was there first, and nothing has happened."""
         with self._writing(conn) as connection:
+            if publication.fence is not None:
+                lease.require(connection, publication.fence)
             for namespace in publication.namespaces:
                 pointers.add_namespace(connection, namespace)
             pointers.swap_all(connection, publication.swaps)
+            redefined = any(stream_tables.redefines(connection, table) for table in publication.updated)
             for table in publication.dropped:
                 stream_tables.delete(connection, table)
             for table in publication.created:
                 stream_tables.insert(connection, table)
             for table in publication.updated:
                 stream_tables.update(connection, table)
+            moved = gates.apply(connection, publication.gates)
+            if redefined or moved or publication.created or publication.dropped:
+                generation.advance(connection)
+            standings.write(connection, publication.standings)
+            groups.advance(connection, publication.groups)
             history.extend(connection, publication.history)
             if publication.swaps:
                 self._notify(StepReached(Step.PUBLISHING))
@@ -92,17 +111,73 @@ class Catalog:
         with self._writing(conn) as connection:
             history.extend(connection, rows)
 
-    def count_failure(self, name: TableName, message: str, conn: Connection | None = None) -> None:
-        """Note that a refresh failed; after too many in a row the stream table is in ERROR until it is resumed."""
+    def fail(
+        self,
+        failures: Iterable[Failure],
+        rows: Iterable[HistoryRow],
+        *,
+        fence: int | None = None,
+        conn: Connection | None = None,
+    ) -> None:
+        """Note that refreshes of the scheduler failed, in a transaction of its own: what failed was rolled back."""
         with self._writing(conn) as connection:
-            table = stream_tables.find(connection, name)
-            if table is None:
-                # Dropped while it was being refreshed: there is nothing left to note it on.
-                return
-            failed = replace(table, consecutive_errors=table.consecutive_errors + 1)
-            if failed.consecutive_errors >= self._max_consecutive_errors:
-                failed = replace(failed, status=Status.ERROR, status_reason=message)
-            stream_tables.update(connection, failed)
+            if fence is not None:
+                lease.require(connection, fence)
+            for failure in failures:
+                standings.fail(connection, failure, self._max_consecutive_errors)
+            history.extend(connection, rows)
+
+    def standings(self, conn: Connection | None = None) -> dict[TableName, Standing]:
+        """What the scheduler remembers, by name."""
+        with self._reading(conn) as connection:
+            return standings.read(connection)
+
+    def lease(self, conn: Connection | None = None) -> LeaseRow:
+        """Who schedules."""
+        with self._reading(conn) as connection:
+            return lease.read(connection)
+
+    def take_lease(
+        self, holder: str, now: datetime, expires_at: datetime, conn: Connection | None = None
+    ) -> LeaseRow | None:
+        """Become the scheduler; None: somebody else is."""
+        with self._writing(conn) as connection:
+            return lease.take(connection, holder, now, expires_at)
+
+    def renew_lease(
+        self, token: int, expires_at: datetime, ticked_at: datetime | None = None, conn: Connection | None = None
+    ) -> None:
+        """Stay the scheduler; DeposedError when somebody else has become it."""
+        with self._writing(conn) as connection:
+            lease.renew(connection, token, expires_at, ticked_at)
+
+    def give_back_lease(self, token: int, conn: Connection | None = None) -> None:
+        with self._writing(conn) as connection:
+            lease.give_back(connection, token)
+
+    def generation(self, conn: Connection | None = None) -> int:
+        """Advances when a stream table is created, altered or dropped and when a gate moves. Cheap: ask it often."""
+        with self._reading(conn) as connection:
+            return generation.read(connection)
+
+    def gates(self, conn: Connection | None = None) -> dict[TableName, Gate]:
+        """Every gate that ever was closed, by name."""
+        with self._reading(conn) as connection:
+            return gates.read(connection)
+
+    def change_gates(self, changes: Iterable[GateChange], conn: Connection | None = None) -> dict[TableName, Gate]:
+        """Close and open gates; gives all gates as they are then."""
+        with self._writing(conn) as connection:
+            if gates.apply(connection, changes):
+                generation.advance(connection)
+            return gates.read(connection)
+
+    def gate_history(
+        self, source: TableName | None = None, limit: int | None = 20, conn: Connection | None = None
+    ) -> tuple[GateEvent, ...]:
+        """When gates were closed and opened, and by whom; newest first."""
+        with self._reading(conn) as connection:
+            return gates.history(connection, source, limit)
 
     def pointers(
         self, names: Iterable[TableName] | None = None, conn: Connection | None = None
@@ -137,15 +212,39 @@ class Catalog:
 
     def insert(self, table: StreamTable, conn: Connection | None = None) -> StreamTable:
         with self._writing(conn) as connection:
+            generation.advance(connection)
             return stream_tables.insert(connection, table)
 
     def update(self, table: StreamTable, conn: Connection | None = None) -> StreamTable:
         with self._writing(conn) as connection:
+            if stream_tables.redefines(connection, table):
+                generation.advance(connection)
             return stream_tables.update(connection, table)
 
     def delete(self, table: StreamTable, conn: Connection | None = None) -> None:
         with self._writing(conn) as connection:
+            generation.advance(connection)
             stream_tables.delete(connection, table)
+
+    def refresh_groups(self, conn: Connection | None = None) -> tuple[DeclaredGroup, ...]:
+        """The declared ones, by name."""
+        with self._reading(conn) as connection:
+            return groups.read(connection)
+
+    def add_refresh_group(self, group: DeclaredGroup, conn: Connection | None = None) -> None:
+        with self._writing(conn) as connection:
+            groups.insert(connection, group)
+            generation.advance(connection)
+
+    def drop_refresh_group(self, name: str, conn: Connection | None = None) -> None:
+        with self._writing(conn) as connection:
+            groups.delete(connection, name)
+            generation.advance(connection)
+
+    def group_epochs(self, conn: Connection | None = None) -> dict[str, int]:
+        """How often each group was published, by its id."""
+        with self._reading(conn) as connection:
+            return groups.epochs(connection)
 
     def history(
         self, name: TableName | None = None, limit: int | None = 20, conn: Connection | None = None
@@ -178,8 +277,9 @@ class Catalog:
                 yield connection
 
 
-def _identity(heads: dict[TableName, Pointer]) -> str:
+def identity(heads: dict[TableName, Pointer]) -> str:
+    """The id of a cut: of the versions of all tables, whoever reads them."""
     digest = blake2b(digest_size=8)
-    for name in sorted(heads):
-        digest.update(f"{name.namespace}\0{name.name}\0{heads[name].location}\0".encode())
+    for namespace, name, location in sorted((n.namespace, n.name, head.location) for n, head in heads.items()):
+        digest.update(f"{namespace}\0{name}\0{location}\0".encode())
     return digest.hexdigest()

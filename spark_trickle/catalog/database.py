@@ -21,7 +21,7 @@ from sqlalchemy.pool import QueuePool
 from spark_trickle.catalog import address, schema
 from spark_trickle.catalog.address import Backend
 from spark_trickle.catalog.failures import translate, translate_at_commit
-from spark_trickle.errors import ConfigError, InternalError
+from spark_trickle.errors import ConfigError, InternalError, UnavailableError
 
 if TYPE_CHECKING:
     import psycopg
@@ -40,6 +40,8 @@ class Database:
         self._address = where
         self._engine = _engine(where)
         self._writing = threading.local()
+        self._watching: sqlite3.Connection | None = None
+        self._watching_lock = threading.Lock()
 
     @classmethod
     def open(cls, url: str, *, busy_timeout_seconds: float = DEFAULT_BUSY_TIMEOUT_SECONDS) -> Database:
@@ -86,8 +88,27 @@ class Database:
         with self._transaction(_options(self.backend, writes=False)) as connection:
             yield connection
 
+    def stamp(self) -> str:
+        """Something that is different after any commit, by whomever, and costs next to nothing to ask for."""
+        if self.backend is Backend.POSTGRESQL:
+            # Two equal snapshots see the same transactions.
+            with self.read() as connection:
+                return str(connection.execute(text("SELECT CAST(pg_current_snapshot() AS TEXT)")).scalar_one())
+        with self._watching_lock:
+            try:
+                if self._watching is None:
+                    # It tells of the commits of other connections, so it has one that never commits anything.
+                    self._watching = sqlite3.connect(str(self._address.path), check_same_thread=False)
+                return str(self._watching.execute("PRAGMA data_version").fetchone()[0])
+            except sqlite3.Error as err:
+                raise UnavailableError(f"the catalog '{self.shown_url}' cannot be read: {err}") from err
+
     def close(self) -> None:
         """Close the pooled connections. A later transaction opens new ones."""
+        with self._watching_lock:
+            if self._watching is not None:
+                self._watching.close()
+            self._watching = None
         self._engine.dispose()
 
     def __repr__(self) -> str:

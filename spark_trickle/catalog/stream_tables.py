@@ -32,6 +32,20 @@ _C = STREAM_TABLES.c
 _S = SOURCES.c
 
 KIND = "stream table"
+_DEFINITION = (
+    _C.query,
+    _C.schedule,
+    _C.refresh_mode,
+    _C.effective_mode,
+    _C.diamond_consistency,
+    _C.diamond_schedule_policy,
+    _C.bootstrap_gating,
+    _C.strict,
+    _C.fuse,
+    _C.fuse_ceiling,
+    _C.status,
+)
+_STOPPED = (Status.SUSPENDED, Status.ERROR)
 
 
 def insert(connection: Connection, table: StreamTable) -> StreamTable:
@@ -75,6 +89,20 @@ def update(connection: Connection, table: StreamTable) -> StreamTable:
         connection.execute(sa.delete(SOURCES).where(_S.namespace == table.name.namespace, _S.name == table.name.name))
         _write_sources(connection, table)
     return written
+
+
+def redefines(connection: Connection, table: StreamTable) -> bool:
+    """Whether writing this value would change what a scheduler goes by: query, options, sources, whether it may run."""
+    row = connection.execute(select(*_DEFINITION).where(_is(table.name))).first()
+    if row is None:
+        return False
+    wanted = _row(table)
+    now = row._mapping
+    if any(now[column.name] != wanted[column.name] for column in _DEFINITION if column is not _C.status):
+        return True
+    if now["status"] != wanted["status"] and (now["status"] in _STOPPED or wanted["status"] == Status.SUSPENDED):
+        return True
+    return _sources(connection, table.name).get(table.name, ()) != table.sources
 
 
 def delete(connection: Connection, table: StreamTable) -> None:
@@ -160,6 +188,7 @@ def _row(table: StreamTable) -> dict[str, Any]:
         "last_refresh_at": table.last_refresh_at,
         "data_timestamp": table.data_timestamp,
         "notices": documents.dump_texts(table.notices),
+        "status_since": table.status_since,
     }
 
 
@@ -194,4 +223,5 @@ def _value(row: Row[Any], sources: tuple[Source, ...]) -> StreamTable:
         last_refresh_at=row.last_refresh_at,
         data_timestamp=row.data_timestamp,
         notices=documents.load_texts(row.notices),
+        status_since=row.status_since,
     )

@@ -82,6 +82,7 @@ STREAM_TABLES = Table(
     Column("last_refresh_at", UtcDateTime),
     Column("data_timestamp", UtcDateTime),
     Column("notices", Text, nullable=False),
+    Column("status_since", UtcDateTime),
 )
 
 SOURCES = Table(
@@ -98,6 +99,37 @@ SOURCES = Table(
     ),
     Index("trickle_sources_by_source", "source_namespace", "source_name"),
 )
+
+REFRESH_GROUPS = Table(
+    "trickle_refresh_groups",
+    OURS,
+    Column("name", _NAME, primary_key=True),
+    Column("isolation", _CHOICE, nullable=False),
+    Column("snapshot_timeout_ms", BigInteger, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+)
+
+REFRESH_GROUP_MEMBERS = Table(
+    "trickle_refresh_group_members",
+    OURS,
+    # The key is the stream table: it cannot be in two groups.
+    Column("namespace", _NAME, primary_key=True),
+    Column("name", _NAME, primary_key=True),
+    Column("group_name", _NAME, nullable=False),
+    Column("position", Integer, nullable=False),
+    ForeignKeyConstraint(["group_name"], ["trickle_refresh_groups.name"], ondelete="CASCADE"),
+    ForeignKeyConstraint(
+        ["namespace", "name"], ["trickle_stream_tables.namespace", "trickle_stream_tables.name"], ondelete="CASCADE"
+    ),
+)
+
+GROUPS = Table(
+    "trickle_groups",
+    OURS,
+    Column("id", Text, primary_key=True),
+    Column("epoch", BigInteger, nullable=False),
+)
+"""How often each group was published, declared ones and those of diamonds alike."""
 
 HISTORY = Table(
     "trickle_history",
@@ -126,6 +158,66 @@ HISTORY = Table(
     # Numbers of pruned rows are not given out again, so the order of rows stays the order of writing.
     sqlite_autoincrement=True,
 )
+
+GATES = Table(
+    "trickle_gates",
+    OURS,
+    Column("namespace", _NAME, primary_key=True),
+    Column("name", _NAME, primary_key=True),
+    Column("gated", Boolean, nullable=False),
+    Column("gated_at", UtcDateTime, nullable=False),
+    Column("ungated_at", UtcDateTime),
+    Column("gated_by", Text, nullable=False),
+    Column("auto_ungate_on_watermark", Boolean, nullable=False),
+)
+
+GATE_HISTORY = Table(
+    "trickle_gate_history",
+    OURS,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    Column("namespace", _NAME, nullable=False),
+    Column("name", _NAME, nullable=False),
+    Column("gated", Boolean, nullable=False),
+    Column("at", UtcDateTime, nullable=False),
+    Column("by", Text, nullable=False),
+    Index("trickle_gate_history_by_source", "namespace", "name", "id"),
+    sqlite_autoincrement=True,
+)
+
+GENERATION = Table(
+    "trickle_generation",
+    OURS,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("value", BigInteger, nullable=False),
+)
+"""One row."""
+
+STANDINGS = Table(
+    "trickle_standings",
+    OURS,
+    Column("namespace", _NAME, primary_key=True),
+    Column("name", _NAME, primary_key=True),
+    Column("held", Text),
+    Column("held_since", UtcDateTime),
+    Column("retry_at", UtcDateTime),
+    Column("error", Text),
+    Column("slowed", Integer, nullable=False),
+    ForeignKeyConstraint(
+        ["namespace", "name"], ["trickle_stream_tables.namespace", "trickle_stream_tables.name"], ondelete="CASCADE"
+    ),
+)
+"""What the scheduler remembers; a stream table without a row has nothing to remember."""
+
+LEASE = Table(
+    "trickle_lease",
+    OURS,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("token", BigInteger, nullable=False),
+    Column("holder", Text),
+    Column("expires_at", UtcDateTime),
+    Column("ticked_at", UtcDateTime),
+)
+"""One row."""
 
 ICEBERG_TABLES = Table(
     "iceberg_tables",

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from spark_trickle import __version__
-from spark_trickle.cli import demo, doctor, reading, scripts, tables
+from spark_trickle.cli import demo, doctor, gates, groups, reading, scheduling, scripts, tables
 from spark_trickle.cli.output import OutputFormat, output_for, show_notices
 from spark_trickle.cli.session import Session, session_of
 from spark_trickle.errors import StreamTableError
@@ -42,12 +42,18 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     tables.resume,
     tables.verify,
     tables.maintain,
+    scheduling.tick,
+    scheduling.run,
     reading.status,
     reading.why,
     reading.explain,
     reading.history,
     reading.graph,
     reading.changes,
+    gates.gate,
+    gates.ungate,
+    gates.gates,
+    groups.groups,
     doctor.doctor,
 )
 

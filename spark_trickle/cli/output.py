@@ -17,7 +17,10 @@ from enum import StrEnum
 from typing import IO, Protocol
 
 from spark_trickle.errors import StreamTableError
+from spark_trickle.gates.report import BootstrapGateStatus, SourceGate
+from spark_trickle.gates.stale import shown
 from spark_trickle.model.refresh import HistoryRow, RefreshOutcome, Verification
+from spark_trickle.names import TableName
 from spark_trickle.views import StreamTableStatus, as_json
 
 
@@ -296,11 +299,26 @@ _VERIFICATION: tuple[tuple[str, Callable[[Verification], object]], ...] = (
     ("sample", lambda v: v.sample),
 )
 
+_GATE: tuple[tuple[str, Callable[[SourceGate | BootstrapGateStatus], object]], ...] = (
+    ("source", lambda g: str(TableName(g.schema_name, g.source_table))),
+    ("gated", lambda g: g.gated),
+    ("since", lambda g: g.gated_at),
+    ("until", lambda g: g.ungated_at),
+    ("by", lambda g: g.gated_by),
+)
+_GATE_STATUS: tuple[tuple[str, Callable[[BootstrapGateStatus], object]], ...] = (
+    *_GATE,
+    ("for", lambda g: shown(g.gate_duration) + (" (stale)" if g.stale else "")),
+    ("stream tables", lambda g: g.affected_stream_tables),
+)
+
 COLUMNS: dict[type, tuple[tuple[str, Callable[..., object]], ...]] = {
     StreamTableStatus: _STATUS,
     HistoryRow: _HISTORY,
     RefreshOutcome: _OUTCOME,
     Verification: _VERIFICATION,
+    SourceGate: _GATE,
+    BootstrapGateStatus: _GATE_STATUS,
 }
 """What a list of these values shows in text; JSON always has every field. Other values show all their fields."""
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 import rustworkx as rx
 
 from spark_trickle.errors import CycleError
+from spark_trickle.model.stream_table import StreamTable
 from spark_trickle.names import TableName
 
 
@@ -52,9 +53,36 @@ class Dag:
         """The given ones, sources before their readers."""
         wanted = set(tables)
         self.require_acyclic()
-        in_order = rx.lexicographical_topological_sort(self._graph, key=lambda t: f"{t.namespace}\0{t.name}")
-        known = tuple(name for name in in_order if name in wanted)
+        known = tuple(name for name in self._in_order(self._graph) if name in wanted)
         return known + tuple(sorted(wanted - set(known)))
+
+    def components(self) -> tuple[tuple[TableName, ...], ...]:
+        """Tables that depend on each other in a circle, together; all others alone. Sources before their readers."""
+        if rx.is_directed_acyclic_graph(self._graph):
+            return tuple((table,) for table in self._in_order(self._graph))
+        circles = [tuple(sorted(self._graph[i] for i in c)) for c in rx.strongly_connected_components(self._graph)]
+        condensed: rx.PyDiGraph[TableName, None] = rx.PyDiGraph()
+        circles.sort()
+        number: dict[TableName, int] = {}
+        for circle in circles:
+            number |= dict.fromkeys(circle, condensed.add_node(circle[0]))
+        edges = {(number[s], number[t]) for t, sources in self._reads.items() for s in sources}
+        condensed.add_edges_from_no_data(sorted(edge for edge in edges if edge[0] != edge[1]))
+        of = {circle[0]: circle for circle in circles}
+        return tuple(of[table] for table in self._in_order(condensed))
+
+    def levels(self) -> dict[TableName, int]:
+        """How many steps each table is from what it depends on at the farthest; base tables are at 0."""
+        found: dict[TableName, int] = {}
+        for circle in self.components():
+            sources = {source for table in circle for source in self.sources(table)} - set(circle)
+            level = max((found[source] + 1 for source in sources), default=0)
+            found |= dict.fromkeys(circle, level)
+        return found
+
+    @staticmethod
+    def _in_order(graph: rx.PyDiGraph[TableName, None]) -> list[TableName]:
+        return list(rx.lexicographical_topological_sort(graph, key=lambda t: f"{t.namespace}\0{t.name}"))
 
     def require_acyclic(self) -> None:
         """Raise a CycleError that names the path, if there is a cycle."""
@@ -62,3 +90,8 @@ class Dag:
         if cycle:
             path = [self._graph[source] for source, _ in cycle]
             raise CycleError([*path, path[0]])
+
+
+def data_flow(tables: Iterable[StreamTable]) -> Dag:
+    """The graph along which changes flow. Views are no nodes: they are inlined, and what they read is read directly."""
+    return Dag({table.name: [s.table for s in table.sources if s.kind != "VIEW"] for table in tables})

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from spark_trickle.model.frontier import Pointer
+from spark_trickle.model.gate import Gate, GateChange
+from spark_trickle.model.groups import DeclaredGroup
 from spark_trickle.model.refresh import HistoryRow
+from spark_trickle.model.standing import Standing
 from spark_trickle.model.stream_table import StreamTable
 from spark_trickle.names import TableName
 
@@ -32,6 +36,13 @@ class Publication:
     """Each carries the version it was read at; another version in the catalog is a conflict."""
     dropped: tuple[StreamTable, ...] = ()
     history: tuple[HistoryRow, ...] = ()
+    gates: tuple[GateChange, ...] = ()
+    standings: tuple[Standing, ...] = ()
+    """What the scheduler wants to remember."""
+    fence: int | None = None
+    """The token of the scheduler's lease: nothing happens when somebody else has taken it. None: not the scheduler."""
+    groups: tuple[str, ...] = ()
+    """Ids of the groups that are published with this, whole: their epochs advance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,3 +53,9 @@ class Cut:
     pointers: dict[TableName, Pointer]
     tables: dict[TableName, StreamTable]
     namespaces: tuple[str, ...]
+    gates: Mapping[TableName, Gate] = field(default_factory=dict)
+    """The closed ones."""
+    groups: tuple[DeclaredGroup, ...] = ()
+    """The refresh groups that users declared."""
+    generation: int = 0
+    """Advances when a stream table is created, altered or dropped and when a gate moves; not with refreshes."""

@@ -101,6 +101,8 @@ class StreamTable:
     options: Options
     status: Status
     status_reason: str | None = None
+    status_since: datetime | None = None
+    """When it was suspended or put in error, if it is."""
     effective_mode: RefreshMode
     """DIFFERENTIAL, FULL or IMMEDIATE: what AUTO came to when it was created."""
     mode_reason: str | None = None

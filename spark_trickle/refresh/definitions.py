@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from spark_trickle.clock import Clock
 from spark_trickle.errors import AlreadyExistsError, HasDependentsError, NotFoundError, SqlError, UserError
 from spark_trickle.events import Noticed, Observer, RefreshFinished, Step, StepReached
+from spark_trickle.gates.held import GateReason, held
+from spark_trickle.graph.notices import left_over, notices
 from spark_trickle.model.publication import Cut, Publication, Swap
 from spark_trickle.model.stream_table import Options, RefreshMode, Status, StreamTable
 from spark_trickle.names import TableName
@@ -41,16 +43,15 @@ class Definitions:
             raise NotFoundError("namespace", name.namespace, hint=f"CREATE NAMESPACE {name.namespace} makes it")
         with self.lake.workbench(cut) as bench:
             table = self._define(cut, bench.analyze(query, cut.tables), name, query, options)
-            if initialize:
+            gated = held({**cut.tables, name: table}, cut.gates).get(name, ())
+            if initialize and not gated:
                 table = self._publish_loaded(cut, bench, table, new=True)
             else:
-                bench.create_empty(table)
-                pin = bench.pin_of(name)
-                table = replace(table, published=(pin,) if pin else ())
+                table = self._empty(bench, table)
                 self.catalog.publish(Publication(swaps=swaps_of(bench), created=(table,)))
-        for notice in table.notices:
-            self.notify(Noticed(str(name), notice))
-        return table
+        if initialize and gated:
+            table = replace(table, notices=(*table.notices, _deferred(name, gated)))
+        return self._told(table)
 
     def alter(self, name: TableName, changes: Mapping[str, object], *, query: str | None = None) -> StreamTable:
         """Change options, or the query; a failure leaves everything as it was."""
@@ -86,11 +87,22 @@ class Definitions:
                     created_at=table.created_at,
                     status=table.status,
                     status_reason=table.status_reason,
+                    status_since=table.status_since,
                 )
-            altered = self._publish_loaded(cut, bench, altered, new=False, former=table)
-        for notice in altered.notices:
-            self.notify(Noticed(str(name), notice))
-        return altered
+            gated = held({**cut.tables, name: altered}, cut.gates).get(name, ())
+            if gated and not table.populated:
+                # It waits for its first load, and goes on waiting.
+                bench.drop(name)
+                altered = self._empty(bench, altered)
+                self._check_dependents(cut, bench, name)
+                self.catalog.publish(Publication(swaps=swaps_of(bench), updated=(altered,)))
+                altered = replace(altered, version=altered.version + 1)
+            else:
+                altered = self._publish_loaded(cut, bench, altered, new=False, former=table)
+        if gated:
+            notice = _partial(name, gated) if table.populated else _deferred(name, gated)
+            altered = replace(altered, notices=(*altered.notices, notice))
+        return self._told(altered)
 
     def drop(self, name: TableName, *, cascade: bool) -> list[StreamTable]:
         """Drop it, and with `cascade` all that reads it; returns what was dropped."""
@@ -108,18 +120,27 @@ class Definitions:
             if table in cut.pointers
         ]
         self.catalog.publish(Publication(swaps=tuple(swaps), dropped=tuple(going)))
+        for notice in left_over({table.name for table in going}, cut.groups):
+            self.notify(Noticed(str(name), notice))
         return going
 
     def suspend(self, name: TableName, because: str = "suspended by hand") -> StreamTable:
         table = self._existing(self.catalog.cut(), name)
         if table.status is Status.SUSPENDED:
             return table
-        return self._update(replace(table, status=Status.SUSPENDED, status_reason=because))
+        return self._update(
+            replace(table, status=Status.SUSPENDED, status_reason=because, status_since=self.clock.now())
+        )
 
     def resume(self, name: TableName) -> StreamTable:
         table = self._existing(self.catalog.cut(), name)
         status = Status.ACTIVE if table.populated else Status.INITIALIZING
-        return self._update(replace(table, status=status, status_reason=None, consecutive_errors=0))
+        return self._update(replace(table, status=status, status_reason=None, status_since=None, consecutive_errors=0))
+
+    def _told(self, table: StreamTable) -> StreamTable:
+        for notice in table.notices:
+            self.notify(Noticed(str(table.name), notice))
+        return table
 
     def _existing(self, cut: Cut, name: TableName) -> StreamTable:
         if name not in cut.tables:
@@ -142,7 +163,14 @@ class Definitions:
             effective_mode=RefreshMode.FULL,
             created_at=self.clock.now(),
         )
-        return redefined(table, analysis)
+        table = redefined(table, analysis)
+        return replace(table, notices=(*table.notices, *notices(table, cut.tables, cut.groups)))
+
+    def _empty(self, bench: Workbench, table: StreamTable) -> StreamTable:
+        """Stage it with its columns and without rows."""
+        bench.create_empty(table)
+        pin = bench.pin_of(table.name)
+        return replace(table, published=(pin,) if pin else ())
 
     def _publish_loaded(
         self, cut: Cut, bench: Workbench, table: StreamTable, *, new: bool, former: StreamTable | None = None
@@ -180,3 +208,17 @@ class Definitions:
                     f"the new query of '{name}' does not fit '{reader}', which reads it: {err}",
                     hint=f"Keep the columns that '{reader}' reads, or alter or drop it first",
                 ) from err
+
+
+def _deferred(name: TableName, gated: Iterable[GateReason]) -> str:
+    # Not kept with the definition: it stops being true when the gates open.
+    reasons = "; ".join(map(str, gated))
+    return (
+        f"{reasons}: '{name}' is left empty, and loaded by the first tick after all its sources are ungated "
+        f"(refresh_stream_table('{name}') loads what is there now)"
+    )
+
+
+def _partial(name: TableName, gated: Iterable[GateReason]) -> str:
+    reasons = "; ".join(map(str, gated))
+    return f"{reasons}: '{name}' holds the answer over what is loaded so far"

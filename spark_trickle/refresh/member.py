@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from spark_trickle.errors import NotDifferentialError, SchemaChangedError, SqlError
+from spark_trickle.errors import GatedError, NotDifferentialError, SchemaChangedError, SqlError
 from spark_trickle.events import Observer, Step, StepReached
+from spark_trickle.gates.held import held
 from spark_trickle.model.frontier import Frontier, Pin
+from spark_trickle.model.gate import Gate
 from spark_trickle.model.refresh import Action, HistoryRow, Outcome, RefreshOutcome
 from spark_trickle.model.stream_table import RefreshMode, Status, StreamTable
 from spark_trickle.names import TableName
@@ -41,6 +43,8 @@ class Request:
     """All there are, at the cut."""
     former: StreamTable | None = None
     """What a stream table was before its definition was altered."""
+    gates: Mapping[TableName, Gate] = field(default_factory=dict)
+    """The closed ones, for whom they hold: the scheduler. What users ask for goes through."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +61,9 @@ def refresh_member(bench: Workbench, table: StreamTable, request: Request, notif
     started, jobs_before = time.perf_counter(), bench.jobs()
     notify(StepReached(Step.COMPUTING, str(table.name)))
     try:
-        if _redefinition(bench, table) is not None:
+        if _waited(table, request) or _redefinition(bench, table) is not None:
             table = _follow(bench, table, request)
+            _require_open(table, request)
         frontier = _frontier_here(bench, table)
         done = _stage(bench, table, frontier, request)
     except SqlError as err:
@@ -231,12 +236,24 @@ def _redefinition(bench: Workbench, table: StreamTable) -> str | None:
     return None
 
 
+def _waited(table: StreamTable, request: Request) -> bool:
+    """Whether it was created without contents some time ago: there is no frontier to tell what changed meanwhile."""
+    return not table.populated and request.stream_tables.get(table.name) == table
+
+
 def _follow(bench: Workbench, table: StreamTable, request: Request) -> StreamTable:
     """The same query now reads something else: other sources, other state, perhaps another mode."""
     followed = redefined(table, bench.analyze(table.query, request.stream_tables))
     for stale in set(table.internal_tables) - set(followed.internal_tables):
         bench.drop(stale)
     return replace(followed, published=tuple(pin for pin in table.published if pin.table in followed.tables))
+
+
+def _require_open(table: StreamTable, request: Request) -> None:
+    """Whether it was held was decided by what it used to read; what it has come to read may be gated."""
+    gated = held({**request.stream_tables, table.name: table}, request.gates).get(table.name)
+    if gated:
+        raise GatedError(table.name, gated, table.sources)
 
 
 def _damage(bench: Workbench, table: StreamTable, frontier: Frontier) -> Rebuild | None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from spark_trickle.clock import Clock
 from spark_trickle.errors import (
     CommitUnknownError,
     ConflictError,
+    GatedError,
     NotFoundError,
     StreamTableError,
     SuspendedError,
@@ -18,13 +20,33 @@ from spark_trickle.errors import (
 )
 from spark_trickle.events import Noticed, Observer, RefreshFailed, RefreshFinished, Retrying, Step, StepReached
 from spark_trickle.graph.dag import Dag
+from spark_trickle.model.frontier import Pointer
 from spark_trickle.model.publication import Cut, Publication, Swap
 from spark_trickle.model.refresh import Action, Outcome, RefreshOutcome
+from spark_trickle.model.standing import Standing
 from spark_trickle.model.stream_table import RefreshMode, Status, StreamTable
 from spark_trickle.names import TableName
 from spark_trickle.ports import CatalogPort, Lake, Workbench
 from spark_trickle.refresh.decide import untouched
 from spark_trickle.refresh.member import MemberResult, Request, history_row, idle_result, refresh_member
+
+MEMBER = "member"
+"""The fact of an error that says in which stream table of a unit it happened."""
+
+Remember = Callable[[StreamTable, float], Standing]
+"""What the scheduler remembers of a stream table whose unit took that many seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitResult:
+    """What refreshing a unit did, and what those after it in the same tick read."""
+
+    outcomes: tuple[RefreshOutcome, ...]
+    tables: Mapping[TableName, StreamTable]
+    """As they are now in the catalog."""
+    pointers: Mapping[TableName, Pointer | None]
+    """Where the tables that were written are now; None: gone."""
+    standings: tuple[Standing, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +88,89 @@ class Refresher:
             return [result.outcome for result in results]
         raise AssertionError("unreachable: the loop returns or raises")
 
+    def refresh_at(
+        self,
+        cut: Cut,
+        unit: Sequence[TableName],
+        *,
+        group: str | None,
+        fence: int,
+        now: datetime,
+        remember: Remember,
+    ) -> UnitResult:
+        """For the scheduler: bring a unit to this cut, whatever is there by now, and publish it under the fence.
+
+        Nothing is tried twice and no failure is written down: the scheduler does that. ConflictError: somebody else
+        published one of these since the cut was read. GatedError: a view has come to read a gated source; that is
+        remembered, so that the next tick knows before it starts.
+        """
+        started = time.perf_counter()
+        for name in unit:
+            if name not in cut.tables:
+                raise ConflictError(name, "a stream table", None)
+        tables = [cut.tables[name] for name in unit]
+        request = replace(self._request(cut, None, "SCHEDULER", tables), group=group, now=now, gates=cut.gates)
+        self.notify(StepReached(Step.PINNED))
+        with self.lake.workbench(cut, _touched(cut, tables)) as bench:
+            results = self._moved_members(bench, cut, tables, request, fence)
+            self.notify(StepReached(Step.ALL_STAGED))
+            results = [_timed(result, started, alone=len(results) == 1) for result in results]
+            took = time.perf_counter() - started
+            standings = tuple(remember(result.table, took) for result in results)
+            updated = [*(result.table for result in results), *_up_to_date(tables, results, now)]
+            publication = replace(
+                _publication(swaps_of(bench), results),
+                updated=tuple(updated),
+                groups=() if group is None else (group,),
+                standings=standings,
+                fence=fence,
+            )
+            staged = {name: head for name, (_, head) in bench.staged().items()}
+            self._publish(publication)
+        self.notify(StepReached(Step.PUBLISHED))
+        for result in results:
+            self.notify(RefreshFinished(result.outcome))
+        published = {table.name: replace(table, version=table.version + 1) for table in updated}
+        return UnitResult(tuple(result.outcome for result in results), published, staged, standings)
+
+    def _moved_members(
+        self, bench: Workbench, cut: Cut, unit: Sequence[StreamTable], request: Request, fence: int
+    ) -> list[MemberResult]:
+        """Refresh those whose sources have moved, here or by an earlier member; the others cost nothing."""
+        perhaps = set[TableName]()
+        for table in unit:
+            if not untouched(table, cut.pointers) or perhaps.intersection(source.table for source in table.sources):
+                perhaps.add(table.name)
+        bench.expect([table for table in unit if table.name in perhaps])
+        results: list[MemberResult] = []
+        moved = set[TableName]()
+        for table in unit:
+            if untouched(table, cut.pointers) and not moved.intersection(source.table for source in table.sources):
+                continue
+            try:
+                results += self._one_member(bench, table, request)
+            except GatedError as err:
+                if err.sources != table.sources:
+                    self.catalog.publish(Publication(updated=(replace(table, sources=err.sources),), fence=fence))
+                raise
+            moved = set(bench.staged())
+        _require_acyclic(results, request)
+        return results
+
+    def _one_member(self, bench: Workbench, table: StreamTable, request: Request) -> list[MemberResult]:
+        try:
+            return [refresh_member(bench, table, request, self.notify)]
+        except StreamTableError as err:
+            # Whoever handles it has to know which of several it was.
+            err.facts.setdefault(MEMBER, str(table.name))
+            raise
+
     def members(self, bench: Workbench, unit: Iterable[StreamTable], request: Request) -> list[MemberResult]:
         """Refresh each in turn inside one workbench: later ones read earlier ones as staged there."""
         tables = list(unit)
         bench.expect(tables)
         results = [refresh_member(bench, table, request, self.notify) for table in tables]
-        if any(request.stream_tables.get(r.table.name, r.table).sources != r.table.sources for r in results):
-            # A view was redefined under a query: it may lead back to where it came from.
-            now = {**request.stream_tables, **{r.table.name: r.table for r in results}}
-            dag_of(now.values()).require_acyclic()
+        _require_acyclic(results, request)
         return results
 
     def followers(self, cut: Cut, written: Iterable[TableName]) -> list[StreamTable]:
@@ -173,6 +269,13 @@ def dag_of(tables: Iterable[StreamTable]) -> Dag:
     return Dag({table.name: [source.table for source in table.sources] for table in tables})
 
 
+def _require_acyclic(results: Sequence[MemberResult], request: Request) -> None:
+    if any(request.stream_tables.get(r.table.name, r.table).sources != r.table.sources for r in results):
+        # A view was redefined under a query: it may lead back to where it came from.
+        now = {**request.stream_tables, **{r.table.name: r.table for r in results}}
+        dag_of(now.values()).require_acyclic()
+
+
 def swaps_of(bench: Workbench) -> tuple[Swap, ...]:
     """Compare-and-swaps that make visible what was staged."""
     return tuple(
@@ -192,6 +295,16 @@ def _publication(swaps: tuple[Swap, ...], results: Sequence[MemberResult]) -> Pu
         updated=tuple(result.table for result in results),
         history=tuple(result.history for result in results),
     )
+
+
+def _up_to_date(unit: Iterable[StreamTable], results: Iterable[MemberResult], now: datetime) -> list[StreamTable]:
+    """Members that had nothing to do are as fresh as the others: their schedules begin again, too."""
+    refreshed = {result.table.name for result in results}
+    return [
+        replace(table, last_refresh_at=now)
+        for table in unit
+        if table.name not in refreshed and table.effective_mode is not RefreshMode.IMMEDIATE
+    ]
 
 
 def _touched(cut: Cut, unit: Iterable[StreamTable]) -> set[TableName] | None:

@@ -17,7 +17,7 @@ from spark_trickle.ports import Analysis, Broken, Staged, Window
 from spark_trickle.spark.analysis import AnalyzedQuery, analyze, columns_read
 from spark_trickle.spark.apply import NodeApplier
 from spark_trickle.spark.failures import spark_errors, sql_errors
-from spark_trickle.spark.jobs import counting_jobs
+from spark_trickle.spark.jobs import counting_jobs, fair_share
 from spark_trickle.spark.relations import Leaves
 from spark_trickle.spark.reuse import reusable
 from spark_trickle.spark.sharing import KnownChange, SharedChanges
@@ -311,7 +311,8 @@ class SparkLake:
     def at(self, workspace: Workspace) -> Iterator[Bench]:
         """A bench in a workspace that somebody else owns: a user's transaction."""
         # Tidying up, here and below, speaks to Spark too, which may be what has gone.
-        with spark_errors("working on stream tables"), counting_jobs(workspace.session) as jobs:
+        session = workspace.session
+        with spark_errors("working on stream tables"), fair_share(session), counting_jobs(session) as jobs:
             bench = Bench(workspace, self._plans, self._limits, jobs)
             try:
                 yield bench

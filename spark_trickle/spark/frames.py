@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ _TYPES: list[tuple[type, t.DataType]] = [
     (int, t.LongType()),
     (float, t.DoubleType()),
     (datetime, t.TimestampType()),
+    (timedelta, t.DayTimeIntervalType()),
 ]
 
 
@@ -41,7 +42,7 @@ def frame_of(session: SparkSession, answer: object, as_json: Any) -> DataFrame:
 def _plain(value: object, as_json: Any) -> object:
     if isinstance(value, Enum):
         return str(value.value)
-    if value is None or isinstance(value, (bool, int, float, str, datetime)):
+    if value is None or isinstance(value, (bool, int, float, str, datetime, timedelta)):
         return value
     return json.dumps(as_json(value), ensure_ascii=False)
 

@@ -1,7 +1,11 @@
-"""Counts Spark jobs by tag. On small changes jobs are the cost, so every refresh knows how many it took."""
+"""Counts Spark jobs by tag, and shares Spark fairly between threads.
+
+On small changes jobs are the cost, so every refresh knows how many it took.
+"""
 
 from __future__ import annotations
 
+import threading
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +13,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+_POOL = "spark.scheduler.pool"
 
 
 class JobCount:
@@ -21,6 +27,21 @@ class JobCount:
     def __call__(self) -> int:
         tracker = self._spark.sparkContext._jsc.sc().statusTracker()
         return len(tracker.getJobIdsForTag(self.tag))
+
+
+@contextmanager
+def fair_share(spark: SparkSession) -> Iterator[None]:
+    """Run what this thread runs in a pool of its own: a long refresh does not keep a short one beside it waiting.
+
+    Pools share alike where Spark schedules FAIR, as sessions that we start do; elsewhere this changes nothing.
+    """
+    context = spark.sparkContext
+    before = context.getLocalProperty(_POOL)
+    context.setLocalProperty(_POOL, f"trickle-{threading.get_ident()}")
+    try:
+        yield
+    finally:
+        context.setLocalProperty(_POOL, before)  # type: ignore[arg-type]  # None takes it away
 
 
 @contextmanager

@@ -153,15 +153,6 @@ def test_updating_what_was_dropped_meanwhile_says_so(catalog: Catalog) -> None:
         catalog.update(read)
 
 
-def test_failures_in_a_row_end_in_error_with_the_last_message(catalog: Catalog) -> None:
-    catalog.insert(stream_table("totals"))
-    catalog.count_failure(TOTALS, "one")
-    catalog.count_failure(TOTALS, "two")
-    assert (catalog.get(TOTALS).status, catalog.get(TOTALS).consecutive_errors) == (Status.ACTIVE, 2)
-    catalog.count_failure(TOTALS, "three")
-    assert (catalog.get(TOTALS).status, catalog.get(TOTALS).status_reason) == (Status.ERROR, "three")
-
-
 def test_a_history_row_comes_back_equal_in_every_field(catalog: Catalog) -> None:
     row = history_row(
         "totals",

@@ -39,6 +39,7 @@ def test_the_defaults_are_those_that_are_promised() -> None:
         "small_change_rows": 100_000,
         "broadcast_table_rows": 500_000,
         "rewrite_table_rows": 10_000,
+        "scheduler_lease_seconds": 10.0,
         "tick_watermark_enabled": True,
         "allow_circular": False,
         "max_fixpoint_iterations": 100,

@@ -1,0 +1,105 @@
+"""Reading the cut again and again: what has not changed since the last time is not read, parsed or made again.
+
+A scheduler does so every second over ten thousand stream tables, and mostly nothing has happened. It asks first whether
+anything was committed at all, then whether any of it matters here; only then are rows read, and of those that are as
+they were no values are made.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Connection
+
+from spark_trickle.catalog import gates, generation, groups, pointers, stream_tables
+from spark_trickle.catalog.address import Backend
+from spark_trickle.catalog.catalog import Catalog, identity
+from spark_trickle.model.frontier import Pointer
+from spark_trickle.model.publication import Cut
+from spark_trickle.model.stream_table import StreamTable
+from spark_trickle.names import LAKE, TableName
+
+_HEADS = (
+    "SELECT table_namespace, table_name, metadata_location, iceberg_type FROM iceberg_tables "
+    f"WHERE catalog_name = '{LAKE}' AND metadata_location IS NOT NULL"
+)
+# The version alone would not tell a stream table from another that was made under its name.
+_VERSIONS = "SELECT namespace, name, version, created_at FROM trickle_stream_tables"
+# Every update advances a version, and whatever is created or dropped the generation.
+_DEFINED = "SELECT COUNT(*), SUM(version) FROM trickle_stream_tables"
+_PRINT = {
+    Backend.SQLITE: "SELECT group_concat(table_namespace || '.' || table_name || ' ' || metadata_location, ' ')",
+    Backend.POSTGRESQL: "SELECT md5(string_agg(table_namespace || '.' || table_name || ' ' || metadata_location, ' '))",
+}
+_FEW = 500
+"""Up to this many changed rows are read one by one."""
+
+Rows = list[tuple[Any, ...]]
+
+
+class CutReader:
+    """The cut, as often as wanted. The same value again means that nothing has changed. For one thread."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._heads: Rows = []
+        self._versions: Rows = []
+        self._pointers: dict[tuple[Any, ...], Pointer] = {}
+        self._cut: Cut | None = None
+        self._stamp = ""
+        self._seen: tuple[Any, ...] = ()
+
+    def __call__(self) -> Cut:
+        # Asked before reading: what is committed in between is looked at once more, not missed.
+        stamp = self._catalog.database.stamp()
+        if self._cut is None or stamp != self._stamp:
+            self._cut = self._read()
+            self._stamp = stamp
+        return self._cut
+
+    def _read(self) -> Cut:
+        with self._catalog.read() as connection:
+            number, before = generation.read(connection), self._cut
+            seen = (number, *_rows(connection, _DEFINED), *_rows(connection, self._print))
+            if before is not None and seen == self._seen:
+                return before
+            self._seen = seen
+            heads, versions = _rows(connection, _HEADS), _rows(connection, _VERSIONS)
+            self._pointers = {row: self._pointers.get(row) or _pointer(row) for row in heads}
+            found = {pointer.table: pointer for pointer in self._pointers.values()}
+            cut = Cut(
+                id=identity(found) if before is None or heads != self._heads else before.id,
+                pointers=found,
+                tables=self._tables(connection, versions),
+                namespaces=pointers.namespaces(connection),
+                gates=gates.read(connection, closed_only=True),
+                generation=number,
+                groups=groups.read(connection),
+            )
+            self._heads, self._versions = heads, versions
+            return cut
+
+    @property
+    def _print(self) -> str:
+        """Asks for something that differs when any table is elsewhere."""
+        wanted = f"FROM iceberg_tables WHERE catalog_name = '{LAKE}' AND metadata_location IS NOT NULL"
+        return f"{_PRINT[self._catalog.database.backend]} {wanted}"
+
+    def _tables(self, connection: Connection, versions: Rows) -> dict[TableName, StreamTable]:
+        known = {} if self._cut is None else self._cut.tables
+        changed = {TableName(row[0], row[1]) for row in set(versions).difference(self._versions)}
+        if not known or len(changed) > _FEW:
+            return {table.name: table for table in stream_tables.all(connection)}
+        fresh = {name: stream_tables.get(connection, name) for name in changed}
+        names = (TableName(namespace, name) for namespace, name in sorted(row[:2] for row in versions))
+        return {name: fresh.get(name) or known[name] for name in names}
+
+
+def _rows(connection: Connection, query: str) -> Rows:
+    """Rows as the driver makes them."""
+    with connection.exec_driver_sql(query) as result:
+        return list(result.cursor.fetchall())
+
+
+def _pointer(row: tuple[Any, ...]) -> Pointer:
+    return Pointer(TableName(row[0], row[1]), row[2], row[3] or pointers.TABLE)

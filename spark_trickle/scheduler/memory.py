@@ -1,0 +1,90 @@
+"""What a scheduler keeps from one tick to the next, so that a tick in which nothing happened costs next to nothing.
+
+Everything here can be made again from the catalog; a scheduler that starts with an empty memory does the same things.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from spark_trickle.gates.held import held as held_by_gates
+from spark_trickle.model.publication import Cut
+from spark_trickle.model.standing import Hold, Standing
+from spark_trickle.names import TableName
+from spark_trickle.scheduler.board import Board
+from spark_trickle.scheduler.plan import Plan, backing_off, has_work, holds, make_plan
+
+
+@dataclass(slots=True)
+class Memory:
+    """The last cut, and what follows from it."""
+
+    make_board: Callable[[Cut], Board]
+    cut: Cut | None = None
+    board: Board | None = None
+    touched: frozenset[int] = frozenset()
+    """Units that had something to do at the cut."""
+    held: Mapping[int, tuple[Hold, ...]] = field(default_factory=dict)
+    standings: Mapping[TableName, Standing] | None = None
+    quiet: dict[int, datetime] = field(default_factory=dict)
+    """Until when a unit was seen to have nothing to do."""
+    ticked_at: datetime | None = None
+
+    def look(self, cut: Cut, standings: Callable[[], Mapping[TableName, Standing]], now: datetime) -> Plan:
+        """Take in a cut, and say what is to be done about it."""
+        if cut is not self.cut:
+            self._take_in(cut)
+        if self.standings is None:
+            self.standings = standings()
+        assert self.board is not None
+        board, known = self.board, self.standings
+        waiting = backing_off(cut.tables, board.unit_of, known, now)
+        held = _merged(self.held, waiting) if waiting else self.held
+        plan = make_plan(
+            self.touched, board.below, held, lambda unit: board.due_at(unit, cut.tables, known, self.quiet), now
+        )
+        self.ticked_at = now
+        return plan
+
+    def _take_in(self, cut: Cut) -> None:
+        if self.cut is None or self.board is None or cut.generation != self.cut.generation:
+            self.board = self.make_board(cut)
+            self.quiet = {}
+        board = self.board
+        before, heads = self.touched, cut.pointers
+        self.touched = frozenset(
+            i for i, unit in enumerate(board.units) if has_work((cut.tables[name] for name in unit.members), heads)
+        )
+        if self.cut is not None and self.ticked_at is not None:
+            self.quiet.update(dict.fromkeys(self.touched - before, self.ticked_at))
+        gated = held_by_gates(cut.tables, cut.gates, readers=lambda name: board.readers.get(name, ()))
+        self.held = holds(cut.tables, board.unit_of, gated)
+        self.cut = cut
+
+    def forget_standings(self) -> None:
+        """They were written, or may have been: read them again."""
+        self.standings = None
+
+
+def _merged(one: Mapping[int, tuple[Hold, ...]], other: Mapping[int, tuple[Hold, ...]]) -> dict[int, tuple[Hold, ...]]:
+    return {unit: (*one.get(unit, ()), *other.get(unit, ())) for unit in sorted({*one, *other})}
+
+
+def changed_holds(
+    board: Board,
+    held: Mapping[int, tuple[Hold, ...]],
+    standings: Mapping[TableName, Standing],
+    describe: Callable[[int, TableName], str | None],
+) -> Iterable[tuple[int | None, TableName, str | None]]:
+    """Stream tables whose reasons are not those recorded last: (unit, name, reason), None where nothing holds it."""
+    for unit in held:
+        for name in board.units[unit].members:
+            text = describe(unit, name)
+            if text is not None and (name not in standings or standings[name].held != text):
+                yield unit, name, text
+    for name, standing in standings.items():
+        at = board.unit_of.get(name)
+        if standing.held is not None and (at is None or at not in held or describe(at, name) is None):
+            yield None, name, None

@@ -1,0 +1,137 @@
+"""What the scheduler keeps in the catalog: its lease with the fence, failures, what it remembers, cuts read again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from spark_trickle.catalog.catalog import Catalog
+from spark_trickle.catalog.rereading import CutReader
+from spark_trickle.errors import DeposedError
+from spark_trickle.model.gate import GateChange
+from spark_trickle.model.publication import Publication, Swap
+from spark_trickle.model.standing import Failure, Standing
+from spark_trickle.model.stream_table import Status
+from spark_trickle.names import TableName
+from tests.support.catalog_values import NOON, history_row, stream_table
+
+T = TableName.parse
+TEN = timedelta(seconds=10)
+
+
+def test_the_lease_is_held_by_one_at_a_time_and_its_token_advances(catalog: Catalog) -> None:
+    first = catalog.take_lease("one", NOON, NOON + TEN)
+    assert first is not None and first.token == 1 and first.holder == "one"
+    assert catalog.take_lease("two", NOON + TEN / 2, NOON + TEN) is None
+    second = catalog.take_lease("two", NOON + TEN, NOON + 2 * TEN)
+    assert second is not None and second.token == 2
+    assert catalog.lease() == second
+    with pytest.raises(DeposedError):
+        catalog.renew_lease(1, NOON + 9 * TEN)
+    catalog.give_back_lease(1)
+    assert catalog.lease().holder == "two"
+    catalog.renew_lease(2, NOON + 3 * TEN, NOON + TEN)
+    assert (catalog.lease().expires_at, catalog.lease().ticked_at) == (NOON + 3 * TEN, NOON + TEN)
+    catalog.give_back_lease(2)
+    assert not catalog.lease().live(NOON)
+    third = catalog.take_lease("three", NOON, NOON + TEN)
+    assert third is not None and third.token == 3
+
+
+def test_whoever_lost_the_lease_publishes_nothing(catalog: Catalog) -> None:
+    catalog.insert(stream_table("totals"))
+    catalog.take_lease("one", NOON, NOON)
+    catalog.publish(Publication(swaps=(Swap(T("orders"), None, "m1"),), fence=1))
+    catalog.take_lease("two", NOON, NOON + TEN)
+    with pytest.raises(DeposedError):
+        catalog.publish(Publication(swaps=(Swap(T("orders"), "m1", "m2"),), history=(history_row("x"),), fence=1))
+    failure = Failure(table=T("totals"), error="boom", at=NOON, permanent=True, retry_at=None)
+    with pytest.raises(DeposedError):
+        catalog.fail([failure], [history_row("totals")], fence=1)
+    assert catalog.pointers()[T("orders")].location == "m1"
+    assert catalog.get(T("totals")).status is Status.ACTIVE
+    assert catalog.history(limit=None) == ()
+
+
+def test_failures_that_may_go_away_suspend_after_too_many_in_a_row(catalog: Catalog) -> None:
+    catalog.insert(stream_table("totals"))
+    for n in (1, 2, 3):
+        failed = catalog.get(T("totals"))
+        assert (failed.status, failed.consecutive_errors) == (Status.ACTIVE, n - 1)
+        retry = NOON + n * TEN
+        failure = Failure(table=T("totals"), error=f"boom {n}", at=NOON, permanent=False, retry_at=retry)
+        catalog.fail([failure], [history_row("totals", error=f"boom {n}")])
+        assert catalog.standings()[T("totals")] == Standing(table=T("totals"), retry_at=retry, error=f"boom {n}")
+    failed = catalog.get(T("totals"))
+    assert (failed.status, failed.status_since) == (Status.SUSPENDED, NOON)
+    assert failed.status_reason == "3 refreshes in a row failed, the last one with boom 3"
+    assert len(catalog.history(T("totals"))) == 3
+
+
+def test_a_failure_that_will_come_again_is_an_error_at_once(catalog: Catalog) -> None:
+    catalog.insert(stream_table("totals"))
+    catalog.fail([Failure(table=T("totals"), error="boom", at=NOON, permanent=True, retry_at=None)], [])
+    failed = catalog.get(T("totals"))
+    assert (failed.status, failed.status_reason, failed.consecutive_errors) == (Status.ERROR, "boom", 1)
+
+
+def test_a_failure_of_what_was_dropped_meanwhile_is_only_history(catalog: Catalog) -> None:
+    failure = Failure(table=T("gone"), error="boom", at=NOON, permanent=True, retry_at=None)
+    catalog.fail([failure], [history_row("gone")])
+    catalog.publish(Publication(standings=(Standing(table=T("gone"), held="x"),)))
+    assert (catalog.standings(), len(catalog.history(limit=None))) == ({}, 1)
+
+
+def test_what_is_remembered_comes_back_equal_and_goes_with_its_stream_table(catalog: Catalog) -> None:
+    table = catalog.insert(stream_table("totals"))
+    kept = Standing(table=T("totals"), held="gated", held_since=NOON, retry_at=NOON + TEN, error="boom", slowed=4)
+    catalog.publish(Publication(standings=(kept,)))
+    assert catalog.standings() == {T("totals"): kept}
+    catalog.publish(Publication(standings=(Standing(table=T("totals")),)))
+    assert catalog.standings() == {}
+    catalog.publish(Publication(standings=(kept,)))
+    catalog.delete(table)
+    assert catalog.standings() == {}
+
+
+def test_a_cut_read_again_is_the_same_value_until_something_changes_and_then_equal_to_one_read_anew(
+    catalog: Catalog,
+) -> None:
+    read = CutReader(catalog)
+
+    def changed() -> bool:
+        before, now = read(), None
+        assert before == catalog.cut()
+        now = read()
+        return now is not before
+
+    assert not changed()
+    known = [read()]
+
+    def moved() -> bool:
+        known.append(read())
+        assert known[-1] == catalog.cut()
+        assert list(known[-1].tables) == list(catalog.cut().tables)
+        return known[-1] is not known[-2]
+
+    table = catalog.insert(stream_table("totals"))
+    assert moved() and not moved()
+    catalog.swap([Swap(T("orders"), None, "m1")])
+    assert moved() and not moved()
+    other = catalog.insert(stream_table("a_first_one"))
+    assert moved() and not moved()
+    assert known[-1].tables[T("totals")] is known[-2].tables[T("totals")]
+    catalog.update(replace(table, epoch=7))
+    assert moved() and not moved()
+    catalog.swap([Swap(T("orders"), "m1", "m2")])
+    assert moved() and not moved()
+    catalog.change_gates([GateChange(source=T("orders"), gated=True, at=NOON, by="me")])
+    assert moved() and not moved()
+    catalog.delete(other)
+    catalog.insert(stream_table("a_first_one", ("elsewhere",), created_at=NOON + TEN))
+    assert moved() and not moved()
+    assert known[-1].tables[T("a_first_one")].sources[0].table == T("elsewhere")
+    catalog.swap([Swap(T("orders"), "m2", None)])
+    assert moved() and not moved()

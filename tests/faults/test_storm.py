@@ -1,0 +1,163 @@
+"""Writers, gates, failures, two schedulers that are killed and started again: no reader ever sees a split version.
+
+Four diamonds one below the other over a toy lake. All along, somebody writes to the sources and somebody reads cuts: in
+each, every stream table is what its query gives at its frontier, and where paths meet there is one version of each
+base table.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from pathlib import Path
+
+import pytest
+
+from spark_trickle.catalog.catalog import Catalog
+from spark_trickle.model.gate import GateChange
+from spark_trickle.model.publication import Cut
+from spark_trickle.model.refresh import Outcome
+from spark_trickle.model.stream_table import Options
+from spark_trickle.names import TableName
+from tests.support.catalog_values import NOON
+from tests.support.toy_lake import ToyLake, contents_of, merged
+
+T = TableName.parse
+ROOT = Path(__file__).parents[2]
+LENGTH = int(os.environ.get("TRICKLE_STORM_LENGTH", "1"))
+DEPTH = 4
+
+
+@pytest.fixture
+def url(database: str, tmp_path: Path, request: pytest.FixtureRequest) -> str:
+    return f"sqlite:///{tmp_path}/trickle.db" if database == "sqlite" else str(request.getfixturevalue("postgres_url"))
+
+
+def build(lake: ToyLake) -> None:
+    for base in ("orders", "lines"):
+        lake.write(T(base))
+    known: set[TableName] = set()
+    above = "orders"
+    for i in range(DEPTH):
+        for name, reads in (
+            (f"region{i}", [above]),
+            (f"product{i}", [above, "lines"]),
+            (f"total{i}", [f"region{i}", f"product{i}", "orders"]),
+        ):
+            known.add(T(name))
+            lake.create(T(name), [T(each) for each in reads], Options(schedule="1s"), known)
+        above = f"total{i}"
+    # One that nothing holds together with the others.
+    lake.create(T("alone"), [T("lines")], Options(schedule="1s"), known)
+
+
+def check(cut: Cut) -> None:
+    for name, table in cut.tables.items():
+        if not table.populated:
+            continue
+        contents = contents_of(cut.pointers[name].location)
+        assert contents == merged(contents_of(pin.location) for pin in table.frontier.pins), name
+        assert all(len(versions) == 1 for versions in contents.values()), (name, contents)
+
+
+class Storm:
+    """Everything that goes on besides scheduling."""
+
+    def __init__(self, url: str, seed: int) -> None:
+        self.url = url
+        self.dice = random.Random(seed)
+        self.over = threading.Event()
+        self.checks = self.writes = self.kills = 0
+        self.schedulers: list[subprocess.Popen[bytes]] = []
+
+    def write(self) -> None:
+        catalog = Catalog.open(self.url)
+        lake, dice = ToyLake(catalog), random.Random(1)
+        while not self.over.wait(dice.random() * 0.05):
+            lake.write(T(dice.choice(["orders", "lines"])), no_rows=dice.random() < 0.2)
+            self.writes += 1
+            if dice.random() < 0.1:
+                gate = GateChange(source=T("lines"), gated=dice.random() < 0.5, at=NOON, by="storm")
+                catalog.change_gates([gate])
+        catalog.close()
+
+    def read(self) -> None:
+        catalog = Catalog.open(self.url)
+        while not self.over.is_set():
+            check(catalog.cut())
+            self.checks += 1
+        catalog.close()
+
+    def kill_and_start(self) -> None:
+        while not self.over.wait(2 + 2 * self.dice.random()):
+            self.schedulers = [each for each in self.schedulers if each.poll() is None]
+            if len(self.schedulers) == 2:
+                victim = self.dice.choice(self.schedulers)
+                victim.kill()
+                victim.wait()
+                self.kills += 1
+            self.start()
+
+    def enough(self, catalog: Catalog) -> bool:
+        """Whether so much went on that a mistake would have shown."""
+        statuses = [row.status for row in catalog.history(limit=None)]
+        completed, failed = statuses.count(Outcome.COMPLETED), statuses.count(Outcome.FAILED)
+        return completed >= 60 * LENGTH and failed >= LENGTH and self.kills >= 2 * LENGTH
+
+    def start(self) -> None:
+        command = [sys.executable, "-m", "tests.support.toy_scheduler", self.url, str(self.dice.random())]
+        self.schedulers.append(subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL))
+
+    def end(self) -> list[int]:
+        """Ask the living ones to stop; gives how they ended."""
+        living = [each for each in self.schedulers if each.poll() is None]
+        for each in living:
+            each.send_signal(signal.SIGTERM)
+        return [each.wait(60) for each in living]
+
+
+def test_no_reader_ever_sees_a_split_version(url: str) -> None:
+    catalog = Catalog.open(url)
+    lake = ToyLake(catalog)
+    build(lake)
+    storm = Storm(url, seed=7)
+    storm.start()
+    storm.start()
+    try:
+        with ThreadPoolExecutor(3) as pool:
+            at_work = [pool.submit(work) for work in (storm.write, storm.read, storm.kill_and_start)]
+            while not storm.enough(catalog) and not wait(at_work, 0.5, FIRST_EXCEPTION).done:
+                pass
+            storm.over.set()
+        for work in at_work:
+            work.result()
+        catalog.change_gates([GateChange(source=T("lines"), gated=False, at=NOON, by="storm")])
+        assert _caught_up(catalog, 30), "a scheduler that lives on brings everything up to date"
+        # One that was started a moment ago does not hear it yet, and ends as any process would.
+        assert 0 in (ended := storm.end()) and set(ended) <= {0, -signal.SIGTERM}
+    finally:
+        for each in storm.schedulers:
+            each.kill()
+            each.wait()
+    check(catalog.cut())
+    assert storm.checks > 20
+    assert catalog.lease().holder is None
+    catalog.close()
+
+
+def _caught_up(catalog: Catalog, seconds: float) -> bool:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        cut = catalog.cut()
+        newest = {base: contents_of(cut.pointers[T(base)].location)[T(base)] for base in ("orders", "lines")}
+        last = contents_of(cut.pointers[T(f"total{DEPTH - 1}")].location)
+        if {str(base): versions for base, versions in last.items()} == newest:
+            return True
+        time.sleep(0.1)
+    return False

@@ -1,0 +1,149 @@
+"""Why a stream table is not refreshing: every answer, each with what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from spark_trickle.errors import NotFoundError
+from spark_trickle.names import TableName
+from spark_trickle.views import WhyAnswer
+from spark_trickle.why import Known, why
+from tests.support.scheduling import SLOWEST, Yard, yard
+
+T = TableName.parse
+
+
+@pytest.fixture
+def y(tmp_path: Path) -> Iterator[Yard]:
+    with yard(tmp_path) as made:
+        made.base("orders")
+        yield made
+
+
+def ask(y: Yard, name: str, seconds: float = 0.0) -> WhyAnswer:
+    known = Known(
+        cut=y.catalog.cut(),
+        standings=y.catalog.standings(),
+        lease=y.catalog.lease(),
+        now=y.now + timedelta(seconds=seconds),
+        default_schedule=timedelta(seconds=1),
+    )
+    return why(T(name), known)
+
+
+def test_one_that_is_due_and_has_something_to_do_waits_for_the_next_tick(y: Yard) -> None:
+    y.stream("a", "orders")
+    y.tick()
+    y.write("orders")
+    answer = ask(y, "a", 60)
+    assert answer.refreshing and not answer.waits
+    assert str(answer) == "nothing stands in the way of 'a': the next tick of the scheduler refreshes it"
+
+
+def test_nothing_changed(y: Yard) -> None:
+    y.stream("a", "orders")
+    y.tick()
+    answer = ask(y, "a", 60)
+    assert answer.refreshing
+    assert str(answer).splitlines() == [
+        "nothing is wrong with 'a':",
+        "  1. nothing that it reads has changed since its last refresh, at 2026-03-01 12:00:00 UTC",
+        "     to do: nothing: it is up to date",
+    ]
+
+
+def test_not_due_until(y: Yard) -> None:
+    y.stream("a", "orders", schedule="1h")
+    y.tick()
+    y.write("orders")
+    (wait,) = ask(y, "a", 60).waits
+    assert wait.text == "it is not due until 2026-03-01 13:00:00 UTC (every 3600 s)"
+    assert "refresh_stream_table('a')" in wait.next_step
+
+
+def test_a_group_is_due_with_its_slowest_member(y: Yard) -> None:
+    y.stream("fast", "orders", schedule="1s")
+    y.stream("slow", "orders", schedule="1h")
+    y.stream("meet", "fast", "slow", diamond_schedule_policy=SLOWEST)
+    y.tick()
+    y.write("orders")
+    assert "its group, by its slowest member, is not due until 2026-03-01 13:00:00 UTC" in str(ask(y, "fast", 60))
+
+
+def test_no_scheduler_is_running(y: Yard) -> None:
+    y.stream("a", "orders")
+    y.tick()
+    y.catalog.give_back_lease(y.fence)
+    assert "no scheduler is running" in ask(y, "a").waits[0].text
+    assert "`trickle run`" in ask(y, "a").waits[0].next_step
+
+
+def test_suspended_since_and_by_which_error(y: Yard) -> None:
+    y.stream("a", "orders")
+    y.failing["a"] = "transient"
+    for _ in range(3):
+        y.tick(60)
+    (reason,) = ask(y, "a").reasons
+    assert reason.text == (
+        "'a' is suspended since 2026-03-01 12:03:00 UTC: 3 refreshes in a row failed, the last one with "
+        "ComputeError: the job of a failed"
+    )
+    assert reason.next_step == "resume_stream_table('a')"
+
+
+def test_tried_again_at(y: Yard) -> None:
+    y.stream("a", "orders")
+    y.failing["a"] = "transient"
+    y.tick(60)
+    assert "it is tried again at 2026-03-01 12:01:01 UTC: ComputeError: the job of a failed" in str(ask(y, "a"))
+    assert "tried again" not in str(ask(y, "a", 2))
+
+
+@pytest.mark.parametrize(
+    ("trouble", "text", "step"),
+    [
+        ("suspend", "it is suspended: suspended by hand", "resume_stream_table('counts')"),
+        ("fail", "its last refresh failed", "history('counts')"),
+        ("gate", "source 'lines' is gated", "ungate the source"),
+    ],
+)
+def test_a_group_held_by_a_member_beside_it(y: Yard, trouble: str, text: str, step: str) -> None:
+    y.base("lines")
+    y.stream("totals", "orders")
+    y.stream("counts", "orders", "lines")
+    y.stream("report", "totals", "counts")
+    y.tick()
+    match trouble:
+        case "suspend":
+            y.definitions.suspend(T("counts"))
+        case "gate":
+            y.gate("lines", True)
+        case _:
+            y.failing["counts"] = "transient"
+    y.write("orders")
+    y.tick(60)
+    answer = ask(y, "totals")
+    assert not answer.refreshing
+    reason = next(each for each in answer.reasons if each.table == "counts")
+    assert reason.text.startswith("it is published together with 'counts' (group diamond:report), and of that: ")
+    assert text in reason.text and step in reason.next_step
+
+
+def test_upstream_failed_and_upstream_is_not_due(y: Yard) -> None:
+    y.stream("a", "orders", schedule="1h")
+    y.stream("b", "a")
+    y.tick()
+    y.write("orders")
+    assert "it reads 'a', which has changes to take in: it is not due until" in str(ask(y, "b", 60))
+    y.failing["a"] = "permanent"
+    y.tick(7200)
+    assert "it reads 'a', and 'a' is in error since" in str(ask(y, "b"))
+
+
+def test_a_name_that_is_no_stream_table_is_refused(y: Yard) -> None:
+    with pytest.raises(NotFoundError):
+        ask(y, "orders")
