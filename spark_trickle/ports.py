@@ -95,8 +95,14 @@ class Workbench(Protocol):
         """What somebody else wrote into a table of ours since that version; None: nothing that changes rows."""
         ...
 
-    def rebuild(self, table: StreamTable, summary: Mapping[str, str], former: StreamTable | None = None) -> Staged:
-        """Compute everything; state that the former definition kept too is brought up to date instead."""
+    def rebuild(
+        self, table: StreamTable, summary: Mapping[str, str], former: StreamTable | None = None, *, plain: bool = False
+    ) -> Staged:
+        """Compute everything; state that the former definition kept too is brought up to date instead.
+
+        Args:
+            plain: only the public table; internal state is left behind.
+        """
         ...
 
     def apply(self, table: StreamTable, windows: Mapping[TableName, Window], summary: Mapping[str, str]) -> Staged: ...

@@ -30,10 +30,22 @@ class Amounts:
     """Rows of lineitem."""
 
     @classmethod
-    def of(cls, rows: int) -> Amounts:
-        """Six tenths are orders that come and go, with four lineitems each; the rest are updates."""
-        orders, updates = round(rows * 0.3 / 5), max(1, round(rows * 0.1))
-        return cls(max(1, orders), max(1, orders), updates, updates, updates, updates)
+    def of(cls, rows: int, counts: Mapping[str, int]) -> Amounts:
+        """The same share of each table. Of the orders nine tenths come or go, half and half, with their lineitems; the
+        rest of the lineitems' share are changed prices."""
+        share = rows / sum(counts.values())
+
+        def of(table: str, part: float = 1.0) -> int:
+            return max(1, round(counts[table] * share * part))
+
+        return cls(
+            new_orders=of("orders", 0.45),
+            deleted_orders=of("orders", 0.45),
+            customers=of("customer"),
+            parts=of("part"),
+            costs=of("partsupp"),
+            prices=of("lineitem", 0.1),
+        )
 
 
 class Shop:

@@ -53,7 +53,7 @@ def run(folder: Path, scale: float, settings: Settings) -> Run:
             engine,
             found,
             settings,
-            Shop(lambda sql: engine.spark.sql(sql).collect(), Amounts.of(rows), counts),
+            Shop(lambda sql: engine.spark.sql(sql).collect(), Amounts.of(rows, counts), counts),
             here / "profile",
         )
         bench.create()

@@ -29,6 +29,7 @@ from spark_trickle.sql.operators import (
     column,
     inputs,
     scans,
+    used,
     with_inputs,
 )
 
@@ -139,6 +140,25 @@ def _equal(conditions: tuple[exp.Expr, ...]) -> list[set[str]]:
         classes = [found for found in classes if not found & pair]
         classes.append(pair.union(*touching))
     return classes
+
+
+def implied(join: Join) -> tuple[exp.Expr, ...]:
+    """Equalities between columns of two inputs that follow from others, where no condition equates those inputs."""
+    found: list[exp.Expr] = []
+    stated = [used(condition) for condition in join.conditions if isinstance(condition.unnest(), exp.EQ)]
+    for names in _equal(join.conditions):
+        one_each = [next(iter(sorted(names & set(source.columns))), None) for source in join.inputs]
+        for place, left in enumerate(one_each):
+            for other, right in enumerate(one_each[:place]):
+                if left is None or right is None:
+                    continue
+                both = {*join.inputs[place].columns, *join.inputs[other].columns}
+                direct = any(len(pair & names) == 2 and pair <= both for pair in stated)
+                # Of other types a comparison converts, and equal to the same is not always equal.
+                kind = kind_of(join.inputs[place], left)
+                if not direct and kind and kind == kind_of(join.inputs[other], right):
+                    found.append(exp.EQ(this=column(right), expression=column(left)))
+    return tuple(found)
 
 
 def _origin_of_any(operator: Operator, names: set[str], scan: Scan) -> ScanColumn | None:

@@ -6,16 +6,17 @@ are sent to the large table, and their keys tell which of its files matter.
 
 from __future__ import annotations
 
-from sqlglot import exp
+from collections.abc import Iterator
 
 from spark_trickle.delta.plan import Version
-from spark_trickle.sql.operators import Join, Once, Operator, inputs, scans, used, with_inputs
+from spark_trickle.sql.operators import Join, Match, Once, Operator, OuterJoin, inputs, scans, used, with_inputs
+from spark_trickle.sql.render import next_joined
 
 
 def staged(operator: Operator, large: frozenset[str]) -> Operator:
-    """The same change; joins of more than two inputs that begin with a change go step by step."""
+    """The same change; joins that begin with a change go step by step."""
     operator = with_inputs(operator, tuple(staged(source, large) for source in inputs(operator)))
-    if not large or not isinstance(operator, Join) or len(operator.inputs) < 3 or not _is_change(operator.inputs[0]):
+    if not large or not isinstance(operator, Join) or not _is_change(operator.inputs[0]):
         return operator
     return _stepwise(operator, large)
 
@@ -23,9 +24,9 @@ def staged(operator: Operator, large: frozenset[str]) -> Operator:
 def _stepwise(join: Join, large: frozenset[str]) -> Operator:
     rest, waiting = list(join.inputs[1:]), list(join.conditions)
     found: Operator = join.inputs[0]
-    joined = False
+    joined = any(isinstance(part, (Join, OuterJoin, Match)) for part in parts(found))
     while rest:
-        source = _next(found, rest, waiting)
+        source = next_joined(found.columns, rest, waiting) or rest[0]
         rest.remove(source)
         if joined and _is_large(source, large):
             found = Once(found, always=True)
@@ -36,16 +37,11 @@ def _stepwise(join: Join, large: frozenset[str]) -> Operator:
     return Join((found,), tuple(waiting)) if waiting else found
 
 
-def _next(found: Operator, rest: list[Operator], waiting: list[exp.Expr]) -> Operator:
-    """The first that a condition connects with those before it: a small one further on may be connected by few
-    values only, and multiply the rows."""
-    connected = [source for source in rest if any(_connects(condition, found, source) for condition in waiting)]
-    return (connected or rest)[0]
-
-
-def _connects(condition: exp.Expr, found: Operator, source: Operator) -> bool:
-    names, mine, its = used(condition), set(found.columns), set(source.columns)
-    return bool(names & mine) and bool(names & its) and names <= mine | its
+def parts(operator: Operator) -> Iterator[Operator]:
+    """The operator and all below it."""
+    yield operator
+    for source in inputs(operator):
+        yield from parts(source)
 
 
 def _is_large(operator: Operator, large: frozenset[str]) -> bool:

@@ -63,6 +63,24 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Costs:
+    """What refreshes took, in milliseconds, as far as AUTO chooses by it."""
+
+    recent_ms: tuple[float, ...] = ()
+    """The last differential refreshes that changed something, two at the most."""
+    recompute_ms: float | None = None
+    """The query computed as a whole, without internal state."""
+    rebuild_ms: float | None = None
+    """The same with internal state."""
+    rows: int = 0
+    """Rows of all sources when it was recomputed."""
+
+    @property
+    def differential_ms(self) -> float | None:
+        return min(self.recent_ms) if self.recent_ms else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
     """A table, stream table or view that a stream table reads."""
 
@@ -107,6 +125,7 @@ class StreamTable:
     data_timestamp: datetime | None = None
     """When contents last changed."""
     notices: tuple[str, ...] = ()
+    costs: Costs = field(default_factory=Costs)
 
     @property
     def populated(self) -> bool:
@@ -117,6 +136,11 @@ class StreamTable:
     def tables(self) -> tuple[TableName, ...]:
         """Its tables in the lake: the public one, then the internal ones."""
         return (self.name, *self.internal_tables)
+
+    @property
+    def state_left_behind(self) -> bool:
+        """Whether the last refresh wrote the public table only: internal state is of an older version."""
+        return self.populated and any(self.published_pin(name) is None for name in self.internal_tables)
 
     def published_pin(self, table: TableName) -> Pin | None:
         return next((pin for pin in self.published if pin.table == table), None)

@@ -22,6 +22,8 @@ class Rebuild:
 
     action: Action
     reason: str
+    plain: bool = False
+    """Only the public table, by the query as it was written: internal state is left behind."""
 
 
 def untouched(table: StreamTable, heads: Mapping[TableName, Pointer]) -> bool:

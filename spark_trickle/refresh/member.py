@@ -17,6 +17,7 @@ from spark_trickle.model.refresh import Action, HistoryRow, Outcome, RefreshOutc
 from spark_trickle.model.stream_table import RefreshMode, Status, StreamTable
 from spark_trickle.names import TableName
 from spark_trickle.ports import Broken, Staged, Window, Workbench
+from spark_trickle.refresh.choose import cheaper_recomputed, measured
 from spark_trickle.refresh.decide import (
     NOTHING_CHANGED,
     SMALL_CHANGE_ROWS,
@@ -64,23 +65,27 @@ def refresh_member(bench: Workbench, table: StreamTable, request: Request, notif
             table = _follow(bench, table, request)
             _require_open(table, request)
         frontier = _frontier_here(bench, table)
-        action, mode, reason, staged = _stage(bench, table, frontier, request)
+        done = _stage(bench, table, frontier, request)
     except SqlError as err:
         raise SchemaChangedError(
             f"the query of '{table.name}' no longer fits its sources: {err}",
             hint="Change the sources back, or the query (alter_stream_table(..., query=...))",
             facts={"stream_table": str(table.name)},
         ) from err
-    updated = _after(bench, table, frontier, staged, request.now)
+    staged = done.staged
+    duration_ms = (time.perf_counter() - started) * 1000
+    updated = _after(bench, table, frontier, done, request.now)
     if staged is not None:
         notify(StepReached(Step.STAGED, str(table.name)))
-    duration_ms = (time.perf_counter() - started) * 1000
+    if staged is not None and staged.changed:
+        rows = _source_rows(bench, updated) if _measures(updated) else 0
+        updated = replace(updated, costs=measured(updated.costs, done.rebuild, duration_ms, rows))
     outcome = RefreshOutcome(
         name=str(table.name),
-        action=action,
+        action=done.action,
         status=Outcome.COMPLETED,
-        mode=mode,
-        reason=reason,
+        mode=done.mode,
+        reason=done.reason,
         rows_inserted=staged.rows_inserted if staged else 0,
         rows_deleted=staged.rows_deleted if staged else 0,
         frontier=frontier,
@@ -129,10 +134,21 @@ def history_row(outcome: RefreshOutcome, request: Request, epoch: int, error: st
     )
 
 
-def _stage(
-    bench: Workbench, table: StreamTable, frontier: Frontier, request: Request
-) -> tuple[Action, str, str | None, Staged | None]:
-    """Compute and write; (action, mode that ran, reason, what was staged)."""
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """What staging one stream table came to."""
+
+    action: Action
+    mode: str
+    """That ran."""
+    reason: str | None
+    staged: Staged | None
+    """None: there was nothing to do."""
+    rebuild: Rebuild | None = None
+
+
+def _stage(bench: Workbench, table: StreamTable, frontier: Frontier, request: Request) -> _Done:
+    """Compute and write."""
     rebuild = rebuild_before_looking(table, request.mode) or _damage(bench, table, frontier)
     windows: dict[TableName, Window] = {}
     if rebuild is None:
@@ -142,20 +158,41 @@ def _stage(
         else:
             windows = {name: window for name, window in found.items() if not window.empty}
             if not windows:
-                return Action.NO_DATA, "NO_DATA", NOTHING_CHANGED, None
-            rebuild = full_by_mode(table) or _too_much(bench, table, windows, request.max_change_ratio)
+                return _Done(Action.NO_DATA, "NO_DATA", NOTHING_CHANGED, None)
+            rebuild = _rather(bench, table, windows, request)
     summary = _summary(table, frontier)
     if rebuild is not None:
         _allow(table, rebuild, request)
         former = request.former if request.former is not None and request.former.name == table.name else None
-        rebuilt = bench.rebuild(table, summary, former)
+        rebuilt = bench.rebuild(table, summary, former, plain=rebuild.plain)
         kept = f"; of its internal state {', '.join(rebuilt.reused)} was kept" if rebuilt.reused else ""
-        return rebuild.action, "FULL", rebuild.reason + kept, rebuilt
+        return _Done(rebuild.action, "FULL", rebuild.reason + kept, rebuilt, rebuild)
     staged = bench.apply(table, windows, summary)
     mode = "IMMEDIATE" if request.initiated_by == "TRANSACTION" else "DIFFERENTIAL"
     if not staged.changed:
-        return Action.NO_DATA, mode, "the changes of the sources change no row of the result", staged
-    return Action.DIFFERENTIAL, mode, None, staged
+        return _Done(Action.NO_DATA, mode, "the changes of the sources change no row of the result", staged)
+    return _Done(Action.DIFFERENTIAL, mode, None, staged)
+
+
+def _rather(
+    bench: Workbench, table: StreamTable, windows: Mapping[TableName, Window], request: Request
+) -> Rebuild | None:
+    """A rebuild although the changes are known: because it was asked for, is faster, or state is missing."""
+    found = full_by_mode(table) or _too_much(bench, table, windows, request.max_change_ratio)
+    if found is None and request.mode is not RefreshMode.DIFFERENTIAL and _measures(table):
+        found = cheaper_recomputed(table, _source_rows(bench, table))
+    if found is None and table.state_left_behind:
+        found = Rebuild(Action.REINITIALIZE, "its internal state was left behind when AUTO recomputed the query")
+    return found
+
+
+def _measures(table: StreamTable) -> bool:
+    """Whether AUTO may choose: then it has to know what refreshes take."""
+    return table.options.refresh_mode is RefreshMode.AUTO and table.effective_mode is RefreshMode.DIFFERENTIAL
+
+
+def _source_rows(bench: Workbench, table: StreamTable) -> int:
+    return sum(bench.total_rows(source.table) or 0 for source in table.sources if source.kind != "VIEW")
 
 
 def _allow(table: StreamTable, rebuild: Rebuild, request: Request) -> None:
@@ -279,13 +316,13 @@ def _summary(table: StreamTable, frontier: Frontier) -> dict[str, str]:
     }
 
 
-def _after(
-    bench: Workbench, table: StreamTable, frontier: Frontier, staged: Staged | None, now: datetime
-) -> StreamTable:
+def _after(bench: Workbench, table: StreamTable, frontier: Frontier, done: _Done, now: datetime) -> StreamTable:
     """The catalog's row as it will be published."""
-    changed = staged is not None and staged.changed
+    changed = done.staged is not None and done.staged.changed
     first = not table.populated
-    published = tuple(pin for pin in (bench.pin_of(name) for name in table.tables) if pin is not None)
+    plain = done.rebuild.plain if done.rebuild is not None else table.state_left_behind
+    kept = (table.name,) if plain else table.tables
+    published = tuple(pin for pin in (bench.pin_of(name) for name in kept) if pin is not None)
     return replace(
         table,
         status=Status.ACTIVE if table.status is Status.INITIALIZING else table.status,

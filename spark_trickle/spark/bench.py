@@ -127,9 +127,11 @@ class Bench:
                 return f"snapshot {snapshot} ({operation}) is not ours"
         return f"its snapshot {since.snapshot_id} is no longer in its history"
 
-    def rebuild(self, table: StreamTable, summary: Mapping[str, str], former: StreamTable | None = None) -> Staged:
+    def rebuild(
+        self, table: StreamTable, summary: Mapping[str, str], former: StreamTable | None = None, *, plain: bool = False
+    ) -> Staged:
         # A stream table in FULL mode keeps no state: its query runs as it was written.
-        plan = None if table.effective_mode is RefreshMode.FULL else self._analyzed(table).plan
+        plan = None if plain or table.effective_mode is RefreshMode.FULL else self._analyzed(table).plan
         writer = Writer(self.workspace.session, summary)
         present = self.workspace.heads()
         if plan is None:

@@ -82,7 +82,9 @@ class Leaves:
     def unchanged(self, names: Iterable[str]) -> set[str]:
         """Of these sources those in which nothing changed that the plan reads. Brings small changes here."""
         found: set[str] = set()
-        for name in names:
+        listed = tuple(names)
+        self.shared.prefetch({name: (self.windows[name], self.columns.get(name)) for name in listed})
+        for name in listed:
             self._bring(name, local=True)
             rows = self._fetched.get(name)
             if rows is not None:

@@ -7,13 +7,15 @@ there instead of looking for it in files.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import types as t
+from pyspark.util import inheritable_thread_target
 
 from spark_trickle.delta.plan import WEIGHT
 from spark_trickle.names import quote
@@ -24,6 +26,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from spark_trickle.storage.changes import ChangeFeed
+
+
+_EXACT = (t.IntegralType, t.StringType, t.BooleanType, t.DateType, t.DecimalType, t.TimestampType, t.TimestampNTZType)
+"""Types whose values Arrow tells apart as Spark does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +78,63 @@ class SharedChanges:
         had = self._fetched.get(source)
         if had is not None and had.window is change and had.columns.issuperset(columns or ()):
             return self._of(had, columns)
-        shared = columns is not None and self.readers(source) > 1
-        names = tuple(dict.fromkeys((*self._wanted.get(source, ()), *(columns or ())))) if shared else columns
+        names = self._names(source, columns)
+        if (local or self._is_shared(source, columns)) and change.rows <= self._small_rows:
+            brought = self._brought(source, change, names)
+            if brought is not None:
+                self._fetched[source] = brought()
+                return self._of(self._fetched[source], columns)
         frame = self._feed.frame(change, names)
-        if not (local or shared) or change.rows > self._small_rows or not travels(frame.schema):
-            return (frame if names == columns else _narrowed(frame, columns)), None
-        had = self._fetched[source] = _Fetched(change, frozenset(names or ()), fetch(frame), frame.schema)
-        return self._of(had, columns)
+        return (frame if names == columns else _narrowed(frame, columns)), None
+
+    def prefetch(self, wanted: Mapping[str, tuple[Window | KnownChange, tuple[str, ...] | None]]) -> None:
+        """Bring small changes of several sources here at the same time: each takes longer to plan than to read."""
+        work: dict[str, Callable[[], _Fetched]] = {}
+        for source, (change, columns) in wanted.items():
+            had = self._fetched.get(source)
+            known = had is not None and had.window is change and had.columns.issuperset(columns or ())
+            if isinstance(change, KnownChange) or known or change.rows > self._small_rows:
+                continue
+            brought = self._brought(source, change, self._names(source, columns))
+            if brought is not None:
+                work[source] = brought
+        if len(work) < 2:
+            return  # whoever needs it asks for it
+        # A thread of its own would not be counted: what Spark knows of this one goes with it.
+        with ThreadPoolExecutor(max_workers=len(work)) as pool:
+            begun = {
+                source: pool.submit(inheritable_thread_target(self._session)(task)) for source, task in work.items()
+            }
+            self._fetched.update({source: future.result() for source, future in begun.items()})
+
+    def _is_shared(self, source: str, columns: tuple[str, ...] | None) -> bool:
+        return columns is not None and self.readers(source) > 1
+
+    def _names(self, source: str, columns: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        """The columns that are read of a source: those that any member needs."""
+        if not self._is_shared(source, columns):
+            return columns
+        return tuple(dict.fromkeys((*self._wanted.get(source, ()), *(columns or ()))))
+
+    def _brought(self, source: str, change: Window, names: tuple[str, ...] | None) -> Callable[[], _Fetched] | None:
+        """What brings a change here; None: its types do not travel."""
+        frame = self._feed.frame(change, names, netted=False)
+        schema = frame.schema
+        if not travels(schema):
+            return None
+        listed = [field.name for field in schema.fields if field.name != WEIGHT]
+        # Few rows are netted here: Spark would shuffle them, which takes a stage.
+        here = bool(listed) and all(isinstance(schema[name].dataType, _EXACT) for name in listed)
+        if change.both_signs and not here:
+            frame = self._feed.frame(change, names)
+
+        def fetched() -> _Fetched:
+            rows = fetch(frame)
+            if change.both_signs and here:
+                rows = netted(rows, listed)
+            return _Fetched(change, frozenset(names or ()), rows, schema)
+
+        return fetched
 
     def _of(self, had: _Fetched, columns: tuple[str, ...] | None) -> tuple[DataFrame, pa.Table]:
         """What one member sees of a change: rows that differ only in columns of others are no change to it."""

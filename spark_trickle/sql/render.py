@@ -4,6 +4,7 @@ the caller's work.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -166,8 +167,7 @@ class _Renderer:
         waiting = list(join.conditions)
         selected = exp.Select().from_(self._subquery(first), copy=False)
         while rest:
-            # Next comes one that a condition connects with those before it: the other order would multiply rows.
-            source = next((s for s in rest if any(_connects(c, known, s) for c in waiting)), rest[0])
+            source = next_joined(known, rest, waiting) or rest[0]
             rest.remove(source)
             known |= set(source.columns)
             ready = [c for c in waiting if used(c) <= known]
@@ -249,9 +249,21 @@ def _operand(condition: exp.Expr) -> exp.Expr:
     return exp.paren(bare) if isinstance(bare, exp.Or) else bare
 
 
-def _connects(condition: exp.Expr, known: set[str], source: Operator) -> bool:
+def next_joined(known: Iterable[str], rest: Sequence[Operator], conditions: Sequence[exp.Expr]) -> Operator | None:
+    """Which input is joined next with those whose columns are known: the first that an equality connects with them, or
+    any condition. Another order would multiply rows. None: no condition connects one."""
+    mine = set(known)
+    equalities = [condition for condition in conditions if isinstance(condition.unnest(), (exp.EQ, exp.NullSafeEQ))]
+    for usable in (equalities, conditions):
+        for source in rest:
+            if any(_connects(condition, mine, set(source.columns)) for condition in usable):
+                return source
+    return None
+
+
+def _connects(condition: exp.Expr, known: set[str], its: set[str]) -> bool:
     names = used(condition)
-    return bool(names & known) and bool(names & set(source.columns)) and names <= known | set(source.columns)
+    return bool(names & known) and bool(names & its) and names <= known | its
 
 
 def _replaced(expression: exp.Expr, names: dict[str, exp.Column]) -> exp.Expr:

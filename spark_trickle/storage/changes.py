@@ -21,7 +21,7 @@ from spark_trickle.errors import InternalError
 from spark_trickle.model.frontier import Pin
 from spark_trickle.names import TableName, quote
 from spark_trickle.storage.columns import Column, changed_column, incomparable, read_columns
-from spark_trickle.storage.iceberg import Bulk, Java, JavaTable, java_class, jvm, load, no_arguments
+from spark_trickle.storage.iceberg import Bulk, Java, JavaTable, java_class, jvm, load, no_arguments, static
 from spark_trickle.storage.netting import WEIGHT, net
 from spark_trickle.storage.windows import (
     Broken,
@@ -96,8 +96,12 @@ class ChangeFeed:
         here = columns if columns is not None else [str(field.name()) for field in java.schema().columns()]
         return tuple(name for name in here if name.lower() not in before)
 
-    def frame(self, window: Window, columns: Sequence[str] | None = None) -> DataFrame:
-        """The changed rows: the columns and `_weight`, positive for inserted rows, negative for deleted ones."""
+    def frame(self, window: Window, columns: Sequence[str] | None = None, *, netted: bool = True) -> DataFrame:
+        """The changed rows: the columns and `_weight`, positive for inserted rows, negative for deleted ones.
+
+        Args:
+            netted: rows that were both inserted and deleted cancel; False: the caller sees to that.
+        """
         names = list(columns) if columns is not None else [str(f.name()) for f in window.table.schema().columns()]
         parts: list[DataFrame] = []
         if window.added is not None:
@@ -109,11 +113,11 @@ class ChangeFeed:
         if not parts:
             return _weighted(self._no_rows(window.table), names, 1)
         rows = reduce(DataFrame.unionAll, parts)
-        return net(rows) if window.both_signs else rows
+        return net(rows) if netted and window.both_signs else rows
 
     def release(self) -> None:
         """Forget the files that were handed to Spark: frames made before can no longer be read."""
-        manager = jvm(self._spark).org.apache.iceberg.spark.ScanTaskSetManager.get()
+        manager = static(self._spark, "org.apache.iceberg.spark.ScanTaskSetManager").get()
         for table, key in self._staged:
             manager.removeTasks(table, key)
             self._table_cache().remove(key)
@@ -122,7 +126,7 @@ class ChangeFeed:
     # --- which files ---
 
     def _collect(self, java: JavaTable, name: TableName, cuts: Sequence[Stretch]) -> Window:
-        added, removed = jvm(self._spark).java.util.ArrayList(), jvm(self._spark).java.util.ArrayList()
+        added, removed = self._no_tasks(), self._no_tasks()
         touched: list[Touched] = []
         rows = deleted = 0
         for stretch in cuts:
@@ -161,8 +165,11 @@ class ChangeFeed:
     def _plan(self, java: JavaTable, snapshot: int | None) -> Java:
         """A task for each data file of a snapshot, with the deletes that apply to it."""
         if snapshot is None:
-            return jvm(self._spark).java.util.ArrayList()
+            return self._no_tasks()
         return self._bulk.to_list(java.newScan().useSnapshot(snapshot).planFiles())
+
+    def _no_tasks(self) -> Java:
+        return static(self._spark, "java.util.ArrayList")()
 
     def _plan_added(self, java: JavaTable, stretch: Stretch) -> Java:
         if stretch.since is None:
@@ -257,14 +264,14 @@ class ChangeFeed:
     def _read(self, table: JavaTable, tasks: Java, *, metadata: bool = False) -> DataFrame:
         """Exactly these files, less their deletes; with `metadata`, deleted rows are there and marked."""
         key = f"trickle-{uuid.uuid4()}"
-        jvm(self._spark).org.apache.iceberg.spark.ScanTaskSetManager.get().stageTasks(table, key, tasks)
+        static(self._spark, "org.apache.iceberg.spark.ScanTaskSetManager").get().stageTasks(table, key, tasks)
         self._table_cache().add(key, table)
         self._staged.append((table, key))
         frame = self._spark.table(f"{_STAGED_CATALOG}.{quote(key)}")
         return self._with_metadata(frame) if metadata else frame
 
     def _no_rows(self, table: JavaTable) -> DataFrame:
-        converted = jvm(self._spark).org.apache.iceberg.spark.SparkSchemaUtil.convert(table.schema())
+        converted = static(self._spark, "org.apache.iceberg.spark.SparkSchemaUtil").convert(table.schema())
         fields = StructType.fromJson(json.loads(converted.json())).fields
         columns = (F.lit(None).cast(field.dataType).alias(field.name) for field in fields)
         return self._spark.range(0).where("false").select(*columns)
@@ -275,14 +282,13 @@ class ChangeFeed:
         The reader has them, but on format 3 Spark hides all metadata columns of a staged table, because one of them
         (`_row_id`) is also among its data columns there.
         """
-        java = jvm(self._spark)
         relation = frame._jdf.queryExecution().analyzed()
         while relation.nodeName() == "SubqueryAlias":
             relation = relation.child()
         if self._metadata_columns is None:
             offered = self._spark.sql(f"SELECT '' AS _file, 0L AS _pos, false AS {_DELETED}")
             self._metadata_columns = offered._jdf.queryExecution().analyzed().output()
-        wider = java.org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation(
+        wider = static(self._spark, "org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation")(
             relation.table(),
             relation.output().concat(self._metadata_columns).toList(),
             relation.catalog(),
@@ -291,7 +297,8 @@ class ChangeFeed:
             relation.timeTravelSpec(),
         )
         # A new instance has attributes of its own, so that two of them can be joined.
-        dataset = java.org.apache.spark.sql.classic.Dataset.ofRows(self._spark._jsparkSession, wider.newInstance())
+        datasets = static(self._spark, "org.apache.spark.sql.classic.Dataset")
+        dataset = datasets.ofRows(self._spark._jsparkSession, wider.newInstance())
         return DataFrame(dataset, self._spark)
 
     def _table_cache(self) -> Java:
@@ -307,11 +314,11 @@ class ChangeFeed:
 
 
 def _columns(schema: Java, spark: SparkSession) -> dict[str, Column]:
-    return read_columns(json.loads(jvm(spark).org.apache.iceberg.SchemaParser.toJson(schema)))
+    return read_columns(json.loads(static(spark, "org.apache.iceberg.SchemaParser").toJson(schema)))
 
 
 def _weighted(frame: DataFrame, names: Sequence[str], weight: int) -> DataFrame:
-    return frame.select(*(quote(name) for name in names), F.lit(weight).cast("bigint").alias(WEIGHT))
+    return frame.selectExpr(*(quote(name) for name in names), f"{weight}L AS {WEIGHT}")
 
 
 def _some(tasks: Java) -> Java | None:

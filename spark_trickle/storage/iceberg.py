@@ -7,7 +7,9 @@ have thousands of files. What changed between versions is in `changes`; views ar
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
+from weakref import WeakKeyDictionary
 
+from py4j.java_gateway import JavaClass
 from pyspark.errors import AnalysisException
 
 from spark_trickle.errors import InternalError, NotFoundError
@@ -27,6 +29,7 @@ JavaTable: TypeAlias = Java
 """An `org.apache.iceberg.Table`."""
 
 _GUAVA = "org.apache.iceberg.relocated.com.google.common"
+_LOADER = "org.apache.iceberg.spark.Spark3Util"
 _SEPARATOR = "\x00"  # the one character that no path can have
 
 
@@ -35,21 +38,28 @@ def jvm(spark: SparkSession) -> Java:
     return spark._jvm
 
 
+def static(spark: SparkSession, name: str) -> Java:
+    """A class by its full name, for its static methods and constructors. Walking there by packages asks the JVM about
+    each of them, every time."""
+    gateway: Any = spark.sparkContext._gateway
+    return JavaClass(name, gateway._gateway_client)
+
+
 def java_class(spark: SparkSession, name: str) -> Java:
     """A class object. Jars that Spark was told to add are known to the context class loader only."""
-    return jvm(spark).java.lang.Thread.currentThread().getContextClassLoader().loadClass(name)
+    return static(spark, "java.lang.Thread").currentThread().getContextClassLoader().loadClass(name)
 
 
 def no_arguments(spark: SparkSession, of: str) -> Java:
     """An empty array of a class of `java.lang`, as reflection wants it."""
     gateway: Any = spark.sparkContext._gateway
-    return gateway.new_array(getattr(jvm(spark).java.lang, of), 0)
+    return gateway.new_array(static(spark, f"java.lang.{of}"), 0)
 
 
 def load(spark: SparkSession, name: TableName) -> JavaTable:
     """The table as it is now in this session's catalog."""
     try:
-        return jvm(spark).org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, name.sql)
+        return static(spark, _LOADER).loadIcebergTable(spark._jsparkSession, name.sql)
     except AnalysisException as err:
         if err.getCondition() in ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND"):
             raise NotFoundError("table", name) from err
@@ -107,12 +117,18 @@ def ancestors(table: JavaTable, snapshot_id: int) -> list[tuple[int, str]]:
     return found
 
 
+_FUNCTIONS: WeakKeyDictionary[object, dict[str, Java]] = WeakKeyDictionary()
+"""Getters as Java functions, for each gateway: making one takes ten calls."""
+
+
 class Bulk:
     """Reads properties of many Java objects at once, by getters composed into Java functions."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
-        self._functions: dict[str, Java] = {}
+        self._functions = _FUNCTIONS.setdefault(spark.sparkContext._gateway, {})
+        self._lists = static(spark, f"{_GUAVA}.collect.Lists")
+        self._joiner = static(spark, f"{_GUAVA}.base.Joiner").on(_SEPARATOR).useForNull("")
 
     def to_list(self, items: Java) -> Java:
         """A Java list of what an iterable holds."""
@@ -120,7 +136,7 @@ class Bulk:
 
     def pick(self, items: Java, indices: Iterable[int]) -> Java:
         """A Java list of some of the items."""
-        picked = jvm(self._spark).java.util.ArrayList()
+        picked = static(self._spark, "java.util.ArrayList")()
         for index in indices:
             picked.add(items.get(index))
         return picked
@@ -133,15 +149,14 @@ class Bulk:
 
     def flatten(self, lists: Java) -> Java:
         """The items of a list of lists, as one list."""
-        return self.to_list(self._guava.collect.Iterables.concat(lists))
+        return self.to_list(static(self._spark, f"{_GUAVA}.collect.Iterables").concat(lists))
 
     def read(self, items: Java, *getters: str) -> list[str]:
         """A property of each item as text; null is the empty string."""
         count = int(items.size())
         if count == 0:
             return []
-        joiner = self._guava.base.Joiner.on(_SEPARATOR).useForNull("")
-        values = str(joiner.join(self.map(items, *getters))).split(_SEPARATOR)
+        values = str(self._joiner.join(self.map(items, *getters))).split(_SEPARATOR)
         if len(values) != count:
             raise InternalError(f"read {len(values)} values of {count} objects", facts={"getters": getters})
         return values
@@ -155,22 +170,14 @@ class Bulk:
             for id_, parent, operation, schema in zip(*columns, strict=True)
         }
 
-    @property
-    def _guava(self) -> Java:
-        return jvm(self._spark).org.apache.iceberg.relocated.com.google.common
-
-    @property
-    def _lists(self) -> Java:
-        return self._guava.collect.Lists
-
     def _function(self, getter: str) -> Java:
         if getter not in self._functions:
             interface, _, method = getter.partition(".")
-            java = jvm(self._spark)
             found = java_class(self._spark, f"org.apache.iceberg.{interface}").getMethod(
                 method, no_arguments(self._spark, "Class")
             )
-            handle = java.java.lang.invoke.MethodHandles.publicLookup().unreflect(found)
+            handle = static(self._spark, "java.lang.invoke.MethodHandles").publicLookup().unreflect(found)
             function = java_class(self._spark, f"{_GUAVA}.base.Function")
-            self._functions[getter] = java.java.lang.invoke.MethodHandleProxies.asInterfaceInstance(function, handle)
+            proxies = static(self._spark, "java.lang.invoke.MethodHandleProxies")
+            self._functions[getter] = proxies.asInterfaceInstance(function, handle)
         return self._functions[getter]

@@ -15,7 +15,7 @@ from bench.tpch.changes import Amounts, Shop
 from tests.support.duck import Kept, Lake, Table
 
 SCALE = 0.01
-CHANGED_ROWS = 6000
+CHANGED_ROWS = 16_000
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def shop_of(lake: Lake) -> Shop:
         return lake.run(tree.sql(dialect="duckdb"))
 
     counts = {name: lake.run(f"SELECT COUNT(*) FROM after.{name}")[0][0] for name in data.FILES_AT_SCALE_1}
-    return Shop(run, Amounts.of(CHANGED_ROWS), counts)
+    return Shop(run, Amounts.of(CHANGED_ROWS, counts), counts)
 
 
 @pytest.mark.parametrize("number", queries.NUMBERS, ids=queries.stream_table)

@@ -30,10 +30,8 @@ def shop(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Itera
     data.generate(folder, SCALE)
     with opened(spark, folder / "lake") as engine:
         data.load(engine, folder)
-        yield (
-            engine,
-            Shop(lambda sql: engine.spark.sql(sql).collect(), Amounts.of(CHANGED_ROWS), data.row_counts(engine)),
-        )
+        counts = data.row_counts(engine)
+        yield engine, Shop(lambda sql: engine.spark.sql(sql).collect(), Amounts.of(CHANGED_ROWS, counts), counts)
 
 
 def test_all_queries_are_kept_through_changes_one_by_one_and_together(shop: tuple[Engine, Shop]) -> None:

@@ -103,56 +103,52 @@ public table (id, name, sku)
         FROM (
           SELECT
             `id`,
-            `cust`,
+            `name`,
             `_weight`
-          FROM `changes`.`orders` AS `q4`
+          FROM (
+            SELECT
+              `id`,
+              `cust`,
+              `_weight`
+            FROM `changes`.`orders` AS `q5`
+          ) AS `q4`
+          JOIN (
+            SELECT
+              `id` AS `id_2`,
+              `name`
+            FROM `before`.`cust` AS `q7`
+            WHERE
+              KEY_RANGE(`id`, 'orders', 'cust')
+          ) AS `q6`
+            ON `cust` = `id_2`
+          UNION ALL
+          SELECT
+            `id`,
+            `name`,
+            `_weight`
+          FROM (
+            SELECT
+              `id` AS `id_2`,
+              `name`,
+              `_weight`
+            FROM `changes`.`cust` AS `q9`
+          ) AS `q8`
+          JOIN (
+            SELECT
+              `id`,
+              `cust`
+            FROM `after`.`orders` AS `q11`
+            WHERE
+              KEY_RANGE(`cust`, 'cust', 'id')
+          ) AS `q10`
+            ON `cust` = `id_2`
         ) AS `q3`
         JOIN (
           SELECT
-            `id` AS `id_2`,
-            `name`
-          FROM `before`.`cust` AS `q6`
-          WHERE
-            KEY_RANGE(`id`, 'orders', 'cust')
-        ) AS `q5`
-          ON `cust` = `id_2`
-        JOIN (
-          SELECT
             `oid`,
             `sku`
-          FROM `before`.`items` AS `q8`
-          WHERE
-            KEY_RANGE(`oid`, 'orders', 'id')
-        ) AS `q7`
-          ON `oid` = `id`
-        UNION ALL
-        SELECT
-          `id`,
-          `name`,
-          `sku`,
-          `_weight`
-        FROM (
-          SELECT
-            `id` AS `id_2`,
-            `name`,
-            `_weight`
-          FROM `changes`.`cust` AS `q10`
-        ) AS `q9`
-        JOIN (
-          SELECT
-            `id`,
-            `cust`
-          FROM `after`.`orders` AS `q12`
-          WHERE
-            KEY_RANGE(`cust`, 'cust', 'id')
-        ) AS `q11`
-          ON `cust` = `id_2`
-        JOIN (
-          SELECT
-            `oid`,
-            `sku`
-          FROM `before`.`items` AS `q14`
-        ) AS `q13`
+          FROM `before`.`items` AS `q13`
+        ) AS `q12`
           ON `oid` = `id`
         UNION ALL
         SELECT
@@ -165,23 +161,23 @@ public table (id, name, sku)
             `oid`,
             `sku`,
             `_weight`
-          FROM `changes`.`items` AS `q16`
-        ) AS `q15`
+          FROM `changes`.`items` AS `q15`
+        ) AS `q14`
         JOIN (
           SELECT
             `id`,
             `cust`
-          FROM `after`.`orders` AS `q18`
+          FROM `after`.`orders` AS `q17`
           WHERE
             KEY_RANGE(`id`, 'items', 'oid')
-        ) AS `q17`
+        ) AS `q16`
           ON `oid` = `id`
         JOIN (
           SELECT
             `id` AS `id_2`,
             `name`
-          FROM `after`.`cust` AS `q20`
-        ) AS `q19`
+          FROM `after`.`cust` AS `q19`
+        ) AS `q18`
           ON `cust` = `id_2`
       ) AS `q2`
       GROUP BY

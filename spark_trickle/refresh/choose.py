@@ -1,0 +1,61 @@
+"""Whether AUTO refreshes a stream table by its changes or computes the query again, from what either took before. Pure.
+
+A recomputation that AUTO chooses for its speed writes only the public table: internal state is left behind, and is made
+anew should AUTO come back to differential refreshes. On small tables both take no time, and nothing is chosen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from spark_trickle.model.refresh import Action
+from spark_trickle.model.stream_table import Costs, RefreshMode, StreamTable
+from spark_trickle.refresh.decide import Rebuild
+
+LARGE_ROWS = 1_000_000
+"""Sources with fewer rows together are not worth the question."""
+MARGIN = 1.2
+"""So many times faster must recomputing be: who keeps changes small should not lose by chance."""
+GROWTH = 2.0
+"""Once the sources have grown so much, what recomputing took says little: differential refreshes are tried again."""
+
+
+def cheaper_recomputed(table: StreamTable, source_rows: int) -> Rebuild | None:
+    """A recomputation, if it is known to be faster, or has to be measured once."""
+    if table.options.refresh_mode is not RefreshMode.AUTO or table.options.strict or source_rows < LARGE_ROWS:
+        return None
+    costs = table.costs
+    if table.effective_mode is not RefreshMode.DIFFERENTIAL or costs.differential_ms is None:
+        return None
+    if costs.recompute_ms is not None:
+        if source_rows >= costs.rows * GROWTH or costs.recompute_ms * MARGIN >= costs.differential_ms:
+            return None
+        reason = (
+            f"AUTO: the whole query took {_seconds(costs.recompute_ms)}, its last differential refreshes "
+            f"{_seconds(costs.differential_ms)}; they are tried again when its sources have doubled"
+        )
+        return Rebuild(Action.FULL, reason, plain=True)
+    if costs.rebuild_ms is None or costs.differential_ms * 2 < costs.rebuild_ms:
+        return None
+    reason = (
+        f"AUTO measures once what the whole query takes: its last differential refresh took "
+        f"{_seconds(costs.differential_ms)}, and building it with its internal state {_seconds(costs.rebuild_ms)}"
+    )
+    return Rebuild(Action.FULL, reason, plain=True)
+
+
+def measured(costs: Costs, rebuild: Rebuild | None, duration_ms: float, source_rows: int) -> Costs:
+    """The costs after a refresh that changed something (None: a differential one)."""
+    if rebuild is None:
+        recent = (*costs.recent_ms[-1:], duration_ms)
+        # A process that has just started is slow once: of the last two the better one counts.
+        return replace(costs, recent_ms=recent)
+    if rebuild.plain:
+        return replace(costs, recompute_ms=duration_ms, rows=source_rows)
+    if source_rows >= costs.rows * GROWTH:
+        return Costs(rebuild_ms=duration_ms)  # what was measured on much smaller tables is forgotten
+    return replace(costs, rebuild_ms=duration_ms)
+
+
+def _seconds(ms: float) -> str:
+    return f"{ms / 1000:.1f} s"
