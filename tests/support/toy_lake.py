@@ -74,7 +74,9 @@ class ToyBench:
     def foreign_write(self, table: TableName, since: Pin) -> str | None:
         return None
 
-    def rebuild(self, table: StreamTable, summary: Mapping[str, str], former: StreamTable | None = None) -> Staged:
+    def rebuild(
+        self, table: StreamTable, summary: Mapping[str, str], former: StreamTable | None = None, *, plain: bool = False
+    ) -> Staged:
         return self._write(table)
 
     def apply(self, table: StreamTable, windows: Mapping[TableName, Window], summary: Mapping[str, str]) -> Staged:
