@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -9,13 +10,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from spark_trickle import connect
 from spark_trickle.engine import Engine
 from spark_trickle.events import Event, Step, StepReached
 from spark_trickle.model.refresh import Action, Outcome
+from spark_trickle.model.stream_table import Status
 from spark_trickle.model.tick import TickReport
 from tests.spark.engines import assert_equals_query, opened, rows
-
-Watch = list[Event]
 
 
 @pytest.fixture
@@ -79,8 +80,6 @@ def test_what_is_written_during_a_tick_is_left_for_the_next(spark: SparkSession,
             writer.append(writer[0])
             writer[0].sql("INSERT INTO orders VALUES (4, 'west', 1)")
 
-    from spark_trickle import connect
-
     with connect(str(tmp_path / "lake"), spark=spark.newSession(), observers=[write_meanwhile]) as engine:
         engine.sql("CREATE TABLE orders (id INT, region STRING, amount INT)")
         engine.create_stream_table("totals", "SELECT region, SUM(amount) AS total FROM orders GROUP BY region", "1s")
@@ -93,7 +92,7 @@ def test_what_is_written_during_a_tick_is_left_for_the_next(spark: SparkSession,
         first = engine.tick(later(60))
 
         assert sorted(names(first)) == ["both", "counts", "later", "totals"]
-        assert {row.frontier["orders"] for row in engine.history(limit=4) if "orders" in row.frontier}.__len__() == 1
+        assert len({row.frontier["orders"] for row in engine.history(limit=4) if "orders" in row.frontier}) == 1
         assert rows(engine, "SELECT region FROM later") == rows(engine, "SELECT 'north'")
         second = engine.tick(later(120))
         assert sorted(names(second)) == ["both", "counts", "later", "totals"]
@@ -121,3 +120,68 @@ def test_a_suspended_member_holds_its_group_and_the_skip_is_told_once(engine: En
     assert names(engine.tick(later(240))) == ["counts", "totals", "both"]
     assert_equals_query(engine, "both")
     assert len({row.group for row in engine.history(limit=3)} - {None}) == 1
+
+
+def test_independent_branches_run_side_by_side_in_fair_pools(spark: SparkSession, tmp_path: Path) -> None:
+    together = threading.Barrier(2, timeout=60)
+    pools: list[str | None] = []
+
+    def meet(event: Event) -> None:
+        if isinstance(event, StepReached) and event.step is Step.STAGED and armed.is_set():
+            pools.append(spark.sparkContext.getLocalProperty("spark.scheduler.pool"))
+            together.wait()
+
+    armed = threading.Event()
+    with connect(str(tmp_path / "lake"), spark=spark.newSession(), observers=[meet]) as engine:
+        engine.sql("CREATE TABLE orders (id INT, region STRING, amount INT)")
+        engine.create_stream_table("a", "SELECT region, SUM(amount) AS total FROM orders GROUP BY region", "1s")
+        engine.create_stream_table("b", "SELECT region, COUNT(*) AS n FROM orders GROUP BY region", "1s")
+        engine.sql("INSERT INTO orders VALUES (1, 'north', 10)")
+        armed.set()
+        assert sorted(names(engine.tick(later(60)))) == ["a", "b"]
+        armed.clear()
+        assert len(set(pools)) == 2 and None not in pools
+        assert_equals_query(engine, "a")
+        assert_equals_query(engine, "b")
+
+
+def test_the_loop_keeps_stream_tables_fresh_while_somebody_writes(spark: SparkSession, tmp_path: Path) -> None:
+    with connect(str(tmp_path / "lake"), spark=spark.newSession(), scheduler_interval_ms=50) as engine:
+        engine.sql("CREATE TABLE orders (id INT, region STRING, amount INT)")
+        engine.create_stream_table("totals", "SELECT region, SUM(amount) AS total FROM orders GROUP BY region")
+        engine.create_stream_table("counts", "SELECT region, COUNT(*) AS n FROM orders GROUP BY region")
+        engine.create_stream_table("both", "SELECT t.region, total, n FROM totals t JOIN counts c USING (region)")
+        reports: list[TickReport] = []
+        loop = threading.Thread(target=lambda: engine.run(later(12), reports.append))
+        loop.start()
+        for i in range(5):
+            engine.sql(f"INSERT INTO orders VALUES ({i}, 'north', 1), ({i}, 'south', 2)")
+            with engine.snapshot(["both"]) as snap:
+                assert all(row.total in (row.n, 2 * row.n) for row in snap.table("both").collect())
+        loop.join(60)
+        assert not loop.is_alive()
+        assert sum(not report.idle for report in reports) >= 1
+        assert all(not report.failed for report in reports)
+        assert names(engine.tick(later(60))) in ([], ["counts", "totals", "both"])
+        assert_equals_query(engine, "both")
+
+
+def test_a_permanent_failure_is_an_error_that_others_survive_and_mending_it_brings_it_back(engine: Engine) -> None:
+    engine.create_stream_table("totals", "SELECT region, SUM(amount) AS total FROM orders GROUP BY region", "1s")
+    engine.create_stream_table("ids", "SELECT id FROM orders", "1s")
+    engine.sql("ALTER TABLE orders RENAME COLUMN amount TO price")
+    engine.sql("INSERT INTO orders VALUES (3, 'north', 30)")
+
+    report = engine.tick(later(60))
+
+    assert names(report) == ["ids"]
+    assert [failed.name for failed in report.failed] == ["totals"]
+    assert engine.status("totals").status is Status.ERROR
+    assert engine.history("totals", limit=1)[0].status is Outcome.FAILED
+    assert "is in error since" in str(engine.why("totals"))
+    assert engine.sql("CALL trickle.tick()").count() == 1
+
+    engine.sql("ALTER TABLE orders RENAME COLUMN price TO amount")
+    engine.resume_stream_table("totals")
+    assert names(engine.tick(later(120))) == ["totals"]
+    assert_equals_query(engine, "totals")
