@@ -1,13 +1,15 @@
-"""Frontiers, pins and lists of names as JSON text, as columns hold them. The format is ours: nobody queries into it."""
+"""Frontiers, pins, costs and lists of names as JSON text, as columns hold them. The format is ours alone."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Any
 
 from spark_trickle.errors import InternalError
 from spark_trickle.model.frontier import Frontier, Pin
+from spark_trickle.model.stream_table import Costs
 from spark_trickle.names import TableName
 
 
@@ -60,6 +62,18 @@ def dump_texts(texts: Iterable[str]) -> str:
 
 def load_texts(text: str) -> tuple[str, ...]:
     return tuple(str(item) for item in _load(text))
+
+
+def dump_costs(costs: Costs) -> str | None:
+    """None: nothing was measured yet."""
+    return None if costs == Costs() else json.dumps(asdict(costs))
+
+
+def load_costs(text: str | None) -> Costs:
+    if text is None:
+        return Costs()
+    found = json.loads(text)
+    return Costs(**{**found, "recent_ms": tuple(found["recent_ms"])})
 
 
 def _dump(items: Iterable[object]) -> str:

@@ -188,6 +188,7 @@ def _row(table: StreamTable) -> dict[str, Any]:
         "last_refresh_at": table.last_refresh_at,
         "data_timestamp": table.data_timestamp,
         "notices": documents.dump_texts(table.notices),
+        "costs": documents.dump_costs(table.costs),
         "status_since": table.status_since,
     }
 
@@ -223,5 +224,6 @@ def _value(row: Row[Any], sources: tuple[Source, ...]) -> StreamTable:
         last_refresh_at=row.last_refresh_at,
         data_timestamp=row.data_timestamp,
         notices=documents.load_texts(row.notices),
+        costs=documents.load_costs(row.costs),
         status_since=row.status_since,
     )

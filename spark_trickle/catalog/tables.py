@@ -82,6 +82,7 @@ STREAM_TABLES = Table(
     Column("last_refresh_at", UtcDateTime),
     Column("data_timestamp", UtcDateTime),
     Column("notices", Text, nullable=False),
+    Column("costs", Text),
     Column("status_since", UtcDateTime),
 )
 

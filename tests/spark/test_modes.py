@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from spark_trickle.engine import Engine
 from spark_trickle.errors import NotDifferentialError, UserError
-from spark_trickle.model.refresh import Action, Outcome
-from spark_trickle.model.stream_table import RefreshMode
+from spark_trickle.model.publication import Publication
+from spark_trickle.model.refresh import Action, Outcome, RefreshOutcome
+from spark_trickle.model.stream_table import Costs, RefreshMode
+from spark_trickle.refresh import choose
 from tests.spark.engines import assert_equals_query
 
 LIMITED = "SELECT k, v\nFROM items\nORDER BY k, v LIMIT length('ab')"
@@ -96,3 +100,35 @@ def test_a_query_that_fails_while_running_publishes_nothing(engine: Engine) -> N
     engine.sql("DELETE FROM t WHERE a = 0")
     engine.refresh_stream_table("inverse")
     assert_equals_query(engine, "inverse")
+
+
+def test_auto_recomputes_where_that_was_faster_leaves_state_behind_and_comes_back(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(choose, "LARGE_ROWS", 1)  # in place of a table of a million rows
+    with_items(engine)
+    engine.create_stream_table(
+        "t", "SELECT n, COUNT(*) AS groups FROM (SELECT v, COUNT(*) AS n FROM items GROUP BY v) GROUP BY n"
+    )
+    assert engine._parts.catalog.stream_tables()[0].internal_tables, "there is state that can be left behind"
+
+    def refresh_with(costs: Costs, key: int) -> RefreshOutcome:
+        catalog = engine._parts.catalog
+        (table,) = catalog.stream_tables()
+        catalog.publish(Publication(updated=(replace(table, costs=costs),)))
+        engine.sql(f"INSERT INTO items VALUES ({key}, 'v{key}')")
+        outcome = engine.refresh_stream_table("t")
+        assert_equals_query(engine, "t")
+        return outcome
+
+    slow = Costs(recent_ms=(9e9,), recompute_ms=1.0, rebuild_ms=1.0, rows=9)
+    for key in (10, 11):
+        outcome = refresh_with(slow, key)
+        assert outcome.action is Action.FULL and str(outcome.reason).startswith("AUTO: the whole query took 0.0 s")
+        assert outcome.commits == 1, "the public table alone"
+    assert engine.refresh_stream_table("t").action is Action.NO_DATA
+    fast = Costs(recent_ms=(1.0,), recompute_ms=9e9, rebuild_ms=9e9, rows=9)
+    outcome = refresh_with(fast, 12)
+    assert outcome.action is Action.REINITIALIZE and "left behind" in str(outcome.reason)
+    assert refresh_with(fast, 13).action is Action.DIFFERENTIAL
+    assert refresh_with(fast, 14).action is Action.DIFFERENTIAL
