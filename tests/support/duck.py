@@ -154,7 +154,7 @@ class Kept:
     """SQL that was generated before."""
     deltas: dict[object, Delta | None] = field(default_factory=dict)
     large: frozenset[str] = frozenset()
-    """Leaves that count as large: all of them for every other text."""
+    """Leaves that count as large: all tables for every other text, unless somebody says otherwise."""
     thorough: bool = True
     """Look also at what is made on the way: each node, the whole rewritten table, the change that is told."""
 

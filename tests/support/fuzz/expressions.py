@@ -46,13 +46,19 @@ class Expressions:
 
     random: Random
     features: frozenset[str]
+    always: frozenset[str] = frozenset()
+    """Constructs that are wanted in every query, three times as often as elsewhere."""
     used: Counter[str] = field(default_factory=Counter)
     room: int = 6
     """How many more relations the query may have: products of many are slow and find nothing new."""
 
     def may(self, feature: str, chance: float) -> bool:
         """Shall this construct be used here?"""
-        if feature not in self.features or self.random.random() >= chance:
+        if feature in self.always:
+            chance = min(1.0, 3 * chance)
+        elif feature not in self.features:
+            return False
+        if self.random.random() >= chance:
             return False
         self.used[feature] += 1
         return True

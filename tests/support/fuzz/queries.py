@@ -10,7 +10,7 @@ from tests.support.fuzz.relations import Output, Query, Relations
 from tests.support.fuzz.schema import COMPARABLE, NUMBERS, Kind, Source
 
 FEATURES = (
-    "case", "coalesce", "inner join", "left join", "right join", "full join", "semi join", "anti join", "cross join",
+    "case", "coalesce", "join chain", "inner join", "left join", "right join", "full join", "semi join", "anti join", "cross join",
     "using", "other condition", "lateral", "explode", "derived table", "values", "cte",
     "exists", "in subquery", "scalar subquery", "correlated",
     "group by", "having", "total", "grouping sets", "count distinct", "filter", "avg", "extremum", "deviation",
@@ -297,7 +297,9 @@ class Queries(Relations):
         return self.select(reach.deep - 1, outer=inside(reach), exact=True).text
 
 
-def random_query(random: Random, sources: tuple[Source, ...], features: frozenset[str]) -> tuple[Query, Queries]:
+def random_query(
+    random: Random, sources: tuple[Source, ...], features: frozenset[str], always: frozenset[str] = frozenset()
+) -> tuple[Query, Queries]:
     """A query with some of the features, and its writer, which knows what it used."""
-    writer = Queries(random, features, sources=sources)
+    writer = Queries(random, features, always, sources=sources)
     return writer.query(random.choice((0, 1, 1, 2, 2, 3)), top=True), writer

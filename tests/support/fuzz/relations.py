@@ -94,6 +94,8 @@ class Relations(Expressions):
             found = self._using(first)
             if found:
                 return found
+        if self.may("join chain", 0.2):
+            return self._chain(first, deep)
         text, terms = first.text, first.terms()
         ways = [feature for feature in _HOW if feature in self.features]
         for _ in range(self.random.choices((0, 1, 2, 3), weights=(45, 35, 15, 5))[0]):
@@ -102,6 +104,22 @@ class Relations(Expressions):
             way = self.random.choice(ways)
             text, terms = self._joined(text, terms, way, deep)
         return self._exploded(text, terms) if self.may("explode", 0.25) else (text, terms)
+
+    def _chain(self, first: Relation, deep: int) -> tuple[str, tuple[Term, ...]]:
+        """Three to six inputs of inner joins: equalities along a chain, around one table, or over and over."""
+        random = self.random
+        text, terms, last = first.text, first.terms(), first.terms()
+        around = random.random() < 0.4
+        for _ in range(random.choices((2, 3, 4, 5), weights=(4, 3, 2, 1))[0]):
+            other = self.relation(deep if random.random() < 0.2 else 0)
+            near = random.choice((last, terms))
+            if random.random() < 0.1:
+                text += f" CROSS JOIN {other.text}"
+            else:
+                text += f" JOIN {other.text} ON {self.condition(near, other.terms())}"
+            terms += other.terms()
+            last = last if around else other.terms()
+        return text, terms
 
     def _joined(self, text: str, terms: tuple[Term, ...], way: str, deep: int) -> tuple[str, tuple[Term, ...]]:
         if way == "lateral":
