@@ -18,6 +18,7 @@ from tests.support.fuzz.queries import FEATURES
 from tests.support.fuzz.report import report
 
 CHUNK = 50
+NEWS = 500
 COLLECT = 10
 """Cases between two collections of garbage."""
 
@@ -82,6 +83,8 @@ def _totals(found: Iterator[Totals], seconds: float) -> Totals:
         totals.add(each)
         for seed, outcome in each.failures:
             sys.stderr.write(f"failed: seed {seed}: {outcome.why[:150]}\n")
+        if totals.verdicts.total() % NEWS == 0:
+            sys.stderr.write(f"so far: {dict(totals.verdicts)}\n")
         if time.monotonic() > until:
             break
     return totals

@@ -17,7 +17,7 @@ from sqlglot.errors import SqlglotError
 
 from spark_trickle.errors import SqlError, StreamTableError, UnsupportedSqlError
 from tests.support.duck import Kept, Lake, Row
-from tests.support.fuzz.queries import FEATURES, random_query
+from tests.support.fuzz.queries import FEATURES, NEEDS, random_query
 from tests.support.fuzz.schema import History, Source, random_history, random_sources, statements
 
 WINDOWS = (2, 2, 2, 4)
@@ -88,7 +88,8 @@ class Outcome:
 def some_features(random: Random) -> frozenset[str]:
     """Few or many constructs for one query, so that they meet in every way."""
     share = random.choice((0.25, 0.4, 0.6))
-    return frozenset(feature for feature in FEATURES if random.random() < share)
+    chosen = frozenset(feature for feature in FEATURES if random.random() < share)
+    return chosen.union(*(NEEDS[feature] for feature in FEATURES if feature in chosen and feature in NEEDS))
 
 
 def random_case(seed: int, without: Collection[str] = (), always: Collection[str] = ()) -> Case:
