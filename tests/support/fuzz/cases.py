@@ -190,6 +190,8 @@ class Bench:
             except UnsupportedSqlError as err:
                 return Outcome(Verdict.REFUSED, str(err), err.construct)
             except _CRASHES as err:
+                if isinstance(err, duckdb.Error) and "INTERRUPT" in str(err):
+                    return Outcome(Verdict.SLOW)  # DuckDB has several ways to say so
                 if invalid := self._invalid(case, lake):
                     return invalid
                 return Outcome(Verdict.FAILED, f"{type(err).__name__}: {err}", type(err).__name__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tests.support.fuzz.expressions import Expressions, Reach, Term
-from tests.support.fuzz.schema import COMPARABLE, Kind, Source
+from tests.support.fuzz.schema import COMPARABLE, NUMBERS, Kind, Source
 
 _HOW = {
     "inner join": "JOIN",
@@ -199,7 +199,13 @@ class Relations(Expressions):
             if random.random() < 0.15:
                 return random.choice(("TRUE", "FALSE", "1 = 1"))
             return self.predicate(both, 1)
-        pairs = [(a, b) for a in left for b in right if a.kind is b.kind and a.kind in COMPARABLE]
+        mixed = NUMBERS if random.random() < 0.15 else ()
+        pairs = [
+            (a, b)
+            for a in left
+            for b in right
+            if (a.kind is b.kind and a.kind in COMPARABLE) or (a.kind in mixed and b.kind in mixed)
+        ]
         if not pairs:
             return self.predicate(both, 0)
         found = []
