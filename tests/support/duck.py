@@ -92,9 +92,9 @@ class Lake:
         keys = [f'"{name}"::TEXT' if name in floating else f'"{name}"' for name, *_ in columns]
         return self.fill(
             f'changes."{table}"',
-            f"SELECT {', '.join(values)}, SUM(w)::BIGINT AS {WEIGHT} FROM "
-            f'(SELECT *, 1 AS w FROM after."{table}" UNION ALL SELECT *, -1 AS w FROM before."{table}") '
-            f"GROUP BY {', '.join(keys)} HAVING SUM(w) <> 0",
+            f"SELECT {', '.join(values)}, SUM(_trickle_w)::BIGINT AS {WEIGHT} FROM "
+            f'(SELECT *, 1 AS _trickle_w FROM after."{table}" UNION ALL SELECT *, -1 FROM before."{table}") '
+            f"GROUP BY {', '.join(keys)} HAVING SUM(_trickle_w) <> 0",
         )
 
     def resolve(self, parts: tuple[str, ...]) -> SourceTable | SourceView:
