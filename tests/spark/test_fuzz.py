@@ -83,7 +83,9 @@ class Found:
         sys.stdout.write(f"seed {SEED + run}: {self.kept} kept, {len(self.said)} not\n")
         if self.wrong:
             again = f"TRICKLE_FUZZ_SPARK_SEED={SEED + run} TRICKLE_FUZZ_SPARK_QUERIES={QUERIES}"
-            pytest.fail(f"{again}\n" + "\n".join(self.wrong), pytrace=False)
+            told = f"{again}\n" + "\n".join(self.wrong)
+            sys.stdout.write(f"{told}\n")  # with -s at once: a run of many lakes takes long
+            pytest.fail(told, pytrace=False)
 
 
 def _created(engine: Engine, sources: tuple[Source, ...], random: Random, found: Found) -> dict[str, str]:
