@@ -9,10 +9,10 @@ import tempfile
 from pathlib import Path
 
 import spark_trickle as trickle
-from bench import graphs, groups, idle, joins
+from bench import graphs, groups, idle, joins, ticks
 from bench.measure import Line, show
 
-PARTS = ["graphs", "groups", "joins", "idle"]
+PARTS = ["graphs", "ticks", "groups", "joins", "idle"]
 
 
 def main() -> int:
@@ -28,6 +28,7 @@ def main() -> int:
     wanted = set(options.only or PARTS)
     folder = Path(options.warehouse or tempfile.mkdtemp(prefix="trickle-bench-"))
     lines: list[Line] = graphs.run(options.repeat) if "graphs" in wanted else []
+    lines += ticks.run(options.repeat) if "ticks" in wanted else []
     try:
         with trickle.connect(str(folder), spark_driver_memory="6g") as engine:
             if "groups" in wanted:

@@ -253,6 +253,8 @@ class Engine(GateCalls):
 
     def tick(self, now: datetime | None = None) -> TickReport:
         """One pass of the scheduler, at one cut: refreshes what is due and not held. `now` pretends another moment."""
+        if now is not None and now.tzinfo is None:
+            raise UserError(f"{now} has no time zone", hint="For example datetime.now(UTC)")
         return self._parts.scheduler.tick(now)
 
     def run(self, until: datetime | None = None, told: Callable[[TickReport], None] = lambda _: None) -> None:

@@ -279,7 +279,5 @@ class Catalog:
 
 def identity(heads: dict[TableName, Pointer]) -> str:
     """The id of a cut: of the versions of all tables, whoever reads them."""
-    digest = blake2b(digest_size=8)
-    for namespace, name, location in sorted((n.namespace, n.name, head.location) for n, head in heads.items()):
-        digest.update(f"{namespace}\0{name}\0{location}\0".encode())
-    return digest.hexdigest()
+    lines = sorted(f"{name.namespace}\0{name.name}\0{head.location}" for name, head in heads.items())
+    return blake2b("\0".join(lines).encode(), digest_size=8).hexdigest()

@@ -87,6 +87,8 @@ class CutReader:
 
     def _tables(self, connection: Connection, versions: Rows) -> dict[TableName, StreamTable]:
         known = {} if self._cut is None else self._cut.tables
+        if known and versions == self._versions:
+            return known
         changed = {TableName(row[0], row[1]) for row in set(versions).difference(self._versions)}
         if not known or len(changed) > _FEW:
             return {table.name: table for table in stream_tables.all(connection)}

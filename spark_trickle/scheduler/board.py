@@ -30,6 +30,8 @@ class Board:
     below: tuple[frozenset[int], ...]
     readers: Mapping[TableName, tuple[TableName, ...]]
     rhythms: Mapping[TableName, Rhythm]
+    watchers: Mapping[TableName, frozenset[int]]
+    """The units that have something to do when a table is elsewhere: those that read it, and the one that keeps it."""
     immediate: bool
     """Whether there is any IMMEDIATE stream table: without one, nothing has followers."""
 
@@ -102,7 +104,10 @@ def make_board(found: Iterable[Unit], tables: Tables, default: timedelta) -> Boa
     above: list[set[int]] = [set() for _ in units]
     below: list[set[int]] = [set() for _ in units]
     readers: dict[TableName, list[TableName]] = defaultdict(list)
+    watchers: dict[TableName, set[int]] = defaultdict(set)
     for name, table in tables.items():
+        for watched in (*table.tables, *(source.table for source in table.sources)):
+            watchers[watched].add(unit_of[name])
         for source in table.sources:
             readers[source.table].append(name)
             if source.table in unit_of and unit_of[source.table] != unit_of[name]:
@@ -115,6 +120,7 @@ def make_board(found: Iterable[Unit], tables: Tables, default: timedelta) -> Boa
         below=tuple(frozenset(each) for each in below),
         readers={name: tuple(sorted(each)) for name, each in readers.items()},
         rhythms=rhythms(tables, default),
+        watchers={name: frozenset(each) for name, each in watchers.items()},
         immediate=any(table.effective_mode is RefreshMode.IMMEDIATE for table in tables.values()),
     )
 

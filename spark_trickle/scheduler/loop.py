@@ -104,12 +104,18 @@ class Scheduler:
 
     def _run_while_ours(self, until: datetime | None, told: Told) -> None:
         try:
+            found = self._catalog.lease()
+            if found.live(self._clock.now()):
+                self._notify(Noticed(SUBJECT, f"another scheduler is at work, waiting for it to end: {found.holder}"))
             with self._lease.held(wait=lambda seconds: self._stop.wait(seconds) or self._ended(until)) as fence:
                 self._loop(fence, until, told)
         except DeposedError as err:
             self._notify(Noticed(SUBJECT, str(err)))
         except SchedulerBusyError:
             return  # it was time to end while somebody else was at work
+        except TransientError as err:
+            self._notify(Noticed(SUBJECT, f"the lease cannot be had: {err}"))
+            self._stop.wait(self._pace.interval.total_seconds())
 
     def _loop(self, fence: int, until: datetime | None, told: Told) -> None:
         while not self._ended(until):

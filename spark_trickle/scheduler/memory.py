@@ -51,14 +51,14 @@ class Memory:
     def _take_in(self, cut: Cut) -> None:
         if self.cut is None or self.board is None or cut.generation != self.cut.generation:
             self.board = self.make_board(cut)
+            self.touched = frozenset(_with_work(self.board, cut, range(len(self.board.units))))
             self.quiet = {}
+        else:
+            before, moved = self.touched, _moved(self.board, self.cut, cut)
+            self.touched = (before - moved) | _with_work(self.board, cut, moved)
+            if self.ticked_at is not None:
+                self.quiet.update(dict.fromkeys(self.touched - before, self.ticked_at))
         board = self.board
-        before, heads = self.touched, cut.pointers
-        self.touched = frozenset(
-            i for i, unit in enumerate(board.units) if has_work((cut.tables[name] for name in unit.members), heads)
-        )
-        if self.cut is not None and self.ticked_at is not None:
-            self.quiet.update(dict.fromkeys(self.touched - before, self.ticked_at))
         gated = held_by_gates(cut.tables, cut.gates, readers=lambda name: board.readers.get(name, ()))
         self.held = holds(cut.tables, board.unit_of, gated)
         self.cut = cut
@@ -66,6 +66,18 @@ class Memory:
     def forget_standings(self) -> None:
         """They were written, or may have been: read them again."""
         self.standings = None
+
+
+def _with_work(board: Board, cut: Cut, units: Iterable[int]) -> frozenset[int]:
+    return frozenset(unit for unit in units if has_work(board.members(unit, cut.tables), cut.pointers))
+
+
+def _moved(board: Board, before: Cut, now: Cut) -> frozenset[int]:
+    """The units for which something is not where it was. Values that did not change are the same objects in both."""
+    heads = {name for name, head in now.pointers.items() if before.pointers.get(name) is not head}
+    heads |= before.pointers.keys() - now.pointers.keys()
+    found = {board.unit_of[name] for name, table in now.tables.items() if before.tables.get(name) is not table}
+    return frozenset(found.union(*(board.watchers[name] for name in heads if name in board.watchers)))
 
 
 def _merged(one: Mapping[int, tuple[Hold, ...]], other: Mapping[int, tuple[Hold, ...]]) -> dict[int, tuple[Hold, ...]]:

@@ -68,6 +68,8 @@ class Tick:
     now: datetime
     started: float = field(default_factory=time.perf_counter)
     cut: Cut = field(default_factory=lambda: Cut("", {}, {}, ()))
+    standings: Mapping[TableName, Standing] = field(default_factory=dict)
+    """What was remembered when the tick began."""
     refreshed: list[RefreshOutcome] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     failed: list[Failed] = field(default_factory=list)
@@ -78,6 +80,7 @@ class Tick:
         before = self.memory.ticked_at
         self.cut = self.world.read_cut()
         plan = self.memory.look(self.cut, self.world.catalog.standings, self.now)
+        self.standings = self.memory.standings or {}
         self._warn_of_stale_gates(before)
         self._record_holds(plan)
         run_in_order(
@@ -97,10 +100,6 @@ class Tick:
     def board(self) -> Board:
         assert self.memory.board is not None
         return self.memory.board
-
-    @property
-    def standings(self) -> Mapping[TableName, Standing]:
-        return self.memory.standings or {}
 
     def _start(self, unit: int) -> Job[UnitResult] | None:
         """The refresh of a unit, unless it turns out that nothing it reads has moved."""
@@ -184,15 +183,17 @@ class Tick:
 
     def _failure(self, unit: int, err: StreamTableError) -> None:
         """A failure is written down in a transaction of its own, where no rollback reaches it."""
-        members = self.board.members(unit, self.cut.tables)
+        members = [self.cut.tables[name] for name in self.board.with_followers(unit, self.cut.tables)]
         culprit = next((table for table in members if str(table.name) == err.facts.get(MEMBER)), None)
         text, group = f"{err.kind}: {err}", self.board.group(unit)
+        # The wait begins when it failed; in whole seconds, so that a quick tick is at its moment.
+        ended = self.now + timedelta(seconds=int(time.perf_counter() - self.started))
         failures, rows = [], []
         for table in members:
             if culprit is not None and table is not culprit:
                 rows.append(self._row(table, Outcome.SKIPPED, group, f"'{culprit.name}' failed, and with it its group"))
                 continue
-            wait = None if not err.retryable else self.now + delay(table.consecutive_errors + 1, self.world.chance())
+            wait = None if not err.retryable else ended + delay(table.consecutive_errors + 1, self.world.chance())
             failure = Failure(table=table.name, error=text, at=self.now, permanent=not err.retryable, retry_at=wait)
             failures.append(failure)
             rows.append(self._row(table, Outcome.FAILED, group, None, error=text))

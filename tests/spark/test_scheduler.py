@@ -183,5 +183,5 @@ def test_a_permanent_failure_is_an_error_that_others_survive_and_mending_it_brin
 
     engine.sql("ALTER TABLE orders RENAME COLUMN price TO amount")
     engine.resume_stream_table("totals")
-    assert names(engine.tick(later(120))) == ["totals"]
+    assert "totals" in names(engine.tick(later(120)))
     assert_equals_query(engine, "totals")

@@ -18,6 +18,7 @@ from spark_trickle.errors import ComputeError, SchemaChangedError
 from spark_trickle.events import Event
 from spark_trickle.graph.units import plan_units
 from spark_trickle.model.gate import GateChange
+from spark_trickle.model.groups import DeclaredGroup
 from spark_trickle.model.publication import Cut
 from spark_trickle.model.stream_table import DiamondConsistency, DiamondSchedulePolicy, Options
 from spark_trickle.model.tick import TickReport
@@ -91,6 +92,10 @@ class Yard:
     def stream(self, name: str, *reads: str, schedule: str = "1s", **options: Any) -> None:
         self.known.add(T(name))
         self.lake.create(T(name), [T(each) for each in reads], Options(schedule=schedule, **options), self.known)
+
+    def group(self, name: str, *members: str, **options: Any) -> None:
+        declared = DeclaredGroup(name=name, members=tuple(T(m) for m in members), created_at=NOON, **options)
+        self.catalog.add_refresh_group(declared)
 
     def gate(self, name: str, gated: bool) -> None:
         self.catalog.change_gates([GateChange(source=T(name), gated=gated, at=self.now, by="test")])

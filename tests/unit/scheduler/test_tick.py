@@ -16,6 +16,7 @@ from spark_trickle.errors import DeposedError
 from spark_trickle.events import Noticed
 from spark_trickle.model.publication import Publication
 from spark_trickle.model.refresh import Outcome
+from spark_trickle.model.standing import Standing
 from spark_trickle.model.stream_table import RefreshMode, Status
 from spark_trickle.names import TableName
 from tests.support.catalog_values import NOON
@@ -305,6 +306,36 @@ def test_an_immediate_stream_table_follows_what_it_reads_in_the_same_publication
     y.write("orders")
     assert names(y.tick(60)) == ["a", "now", "after"]
     assert y.holds("after") == y.holds("orders")
+
+
+def test_an_immediate_stream_table_that_fails_is_what_is_suspended_and_then_left_behind(y: Yard) -> None:
+    y.base("orders")
+    y.stream("a", "orders")
+    y.stream("now", "a")
+    y.tick()
+    now = y.catalog.get(T("now"))
+    y.catalog.publish(Publication(updated=(replace(now, effective_mode=RefreshMode.IMMEDIATE),)))
+    y.failing["now"] = "transient"
+    y.write("orders")
+    for _ in range(3):
+        assert failed(y.tick(60)) == ["now"]
+    assert y.catalog.get(T("now")).status is Status.SUSPENDED
+    assert y.catalog.get(T("a")).consecutive_errors == 0
+    assert names(y.tick(60)) == ["a"]
+
+
+def test_a_slowed_stream_table_stays_slowed_when_another_is_held_in_the_same_tick(y: Yard) -> None:
+    y.base("orders", "lines")
+    y.stream("a", "orders", schedule="1s")
+    y.stream("b", "lines")
+    y.tick()
+    y.catalog.publish(Publication(standings=(Standing(table=T("a"), slowed=4),)))
+    y.restart()
+    y.gate("lines", True)
+    y.write("orders")
+    y.lake.before_write = lambda _name: time.sleep(1.05)
+    assert names(y.tick(60)) == ["a"]
+    assert y.catalog.standings()[T("a")].slowed == 8
 
 
 def test_who_was_deposed_can_publish_nothing(y: Yard) -> None:
