@@ -10,7 +10,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from spark_trickle.delta.plan import Version
-from spark_trickle.delta.types import same_range
+from spark_trickle.delta.types import is_integer, same_range
 from spark_trickle.sql.operators import (
     Filter,
     Generate,
@@ -42,7 +42,7 @@ def restricted(join: Join, place: int, changed: frozenset[str]) -> tuple[Operato
     result = list(join.inputs)
     if len(moving) != 1:
         return join.inputs  # rows of this input may come from a leaf that is read whole
-    for names in _equal(join.conditions):
+    for names in _equal(join):
         known = _origin_of_any(join.inputs[place], names, moving[0])
         if known is None:
             continue
@@ -124,10 +124,13 @@ def kind_of(operator: Operator, name: str) -> str:
     return ""
 
 
-def _equal(conditions: tuple[exp.Expr, ...]) -> list[set[str]]:
-    """Columns that the conditions make equal, in classes."""
+def _equal(join: Join) -> list[set[str]]:
+    """Columns that the conditions make equal, in classes. Those of more than two are of one type: a comparison of two
+    types converts, and what equals the same need not be equal ('01' = 1 and 1 = '1').
+    """
     classes: list[set[str]] = []
-    for condition in conditions:
+    alone: list[set[str]] = []
+    for condition in join.conditions:
         bare = condition.unnest()
         if (
             not isinstance(bare, exp.EQ)
@@ -136,17 +139,24 @@ def _equal(conditions: tuple[exp.Expr, ...]) -> list[set[str]]:
         ):
             continue
         pair = {bare.left.name, bare.right.name}
+        if not _same_kind(*(kind_of(join, part.name) for part in (bare.left, bare.right))):
+            alone.append(pair)
+            continue
         touching = [found for found in classes if found & pair]
         classes = [found for found in classes if not found & pair]
         classes.append(pair.union(*touching))
-    return classes
+    return classes + alone
+
+
+def _same_kind(one: str, other: str) -> bool:
+    return bool(one) and (one.lower() == other.lower() or (is_integer(one) and is_integer(other)))
 
 
 def implied(join: Join) -> tuple[exp.Expr, ...]:
     """Equalities between columns of two inputs that follow from others, where no condition equates those inputs."""
     found: list[exp.Expr] = []
     stated = [used(condition) for condition in join.conditions if isinstance(condition.unnest(), exp.EQ)]
-    for names in _equal(join.conditions):
+    for names in _equal(join):
         one_each = [next(iter(sorted(names & set(source.columns))), None) for source in join.inputs]
         for place, left in enumerate(one_each):
             for other, right in enumerate(one_each[:place]):
@@ -219,6 +229,9 @@ def restrict(operator: Operator, name: str, source: str, key: ScanColumn, *, nul
             return replace(operator, input=restrict(operator.input, item.expression.name, source, key, nulls=nulls))
         case UnionAll():
             place = operator.columns.index(name)
+            kinds = {kind_of(part, part.columns[place]) for part in operator.inputs} - {""}
+            if not all(_same_kind(kind, key.type) for kind in kinds):
+                return operator  # rows are converted before they are compared
             parts = tuple(restrict(part, part.columns[place], source, key, nulls=nulls) for part in operator.inputs)
             return replace(operator, inputs=parts)
     return _restrict_one(operator, name, source, key, nulls=nulls)

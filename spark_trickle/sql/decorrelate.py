@@ -13,6 +13,7 @@ from sqlglot import exp
 from spark_trickle.sql.domain import domain
 from spark_trickle.sql.free import free, read_here, with_expressions
 from spark_trickle.sql.functions import bare_call, function_name
+from spark_trickle.sql.known_types import converts, type_of
 from spark_trickle.sql.operators import (
     Aggregate,
     Distinct,
@@ -31,6 +32,7 @@ from spark_trickle.sql.operators import (
     substitute,
     used,
 )
+from spark_trickle.sql.ordering import kinds
 from spark_trickle.sql.parse import unsupported
 from spark_trickle.sql.refusals import Refused
 from spark_trickle.sql.scope import Names
@@ -177,14 +179,17 @@ class Decorrelation:
         moved = tuple(substitute(condition, renamed) for condition in conditions)
         return Pulled(Project(project.input, tuple(items)), moved)
 
-    def _sides(self, condition: exp.Expr) -> tuple[exp.Expr, exp.Expr] | None:
-        """Of an equality of outer and inner values, the outer and the inner one."""
+    def _sides(self, condition: exp.Expr, inside: Operator | None = None) -> tuple[exp.Expr, exp.Expr] | None:
+        """Of an equality of outer and inner values, the outer and the inner one. An inner value can be a key if no two
+        of them equal the same outer value.
+        """
         if not isinstance(condition, _EQUALITIES):
             return None
         outer = set(self.outer.columns)
         for inner, other in ((condition.left, condition.right), (condition.right, condition.left)):
             if used(inner) and not used(inner) & outer and used(other) and used(other) <= outer:
-                return other, inner
+                several = inside is not None and converts(_kind(inner, inside), _kind(other, self.outer))
+                return None if several else (other, inner)
         return None
 
     def _is_outer_only(self, condition: exp.Expr) -> bool:
@@ -192,7 +197,7 @@ class Decorrelation:
 
     def _keyed(self, pulled: Pulled, columns: tuple[str, ...]) -> tuple[Pulled, tuple[str, ...]]:
         """Only these columns and some keys: all conditions compare a key with an outer value, or read nothing else."""
-        if any(self._sides(c) is None and not self._is_outer_only(c) for c in pulled.conditions):
+        if any(self._sides(c, pulled.operator) is None and not self._is_outer_only(c) for c in pulled.conditions):
             pulled, _ = self._decided(pulled, frozenset())
         items = {name: Item(name, column(name)) for name in columns}
         keys: dict[str, None] = {}
@@ -324,6 +329,11 @@ class Decorrelation:
         outside = tuple(exp.NullSafeEQ(this=column(name), expression=column(found)) for name, found in fresh.items())
         joined = replace(join, left=left.operator, right=right.operator, conditions=on)
         return Pulled(Project(joined, items), outside)
+
+
+def _kind(value: exp.Expr, operator: Operator) -> str:
+    found = type_of(value, kinds(operator))
+    return "" if found is None else found.sql(dialect="spark").lower()
 
 
 def _filter(operator: Operator, conditions: tuple[exp.Expr, ...]) -> Operator:

@@ -4,6 +4,7 @@ or a struct's star stands for. Types that matter for results are asked of the en
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from sqlglot import exp
@@ -15,6 +16,7 @@ Kinds = Mapping[str, str]
 """Spark's types of columns of the tree, where they are known."""
 
 _MAPS = frozenset({"map", "map_from_arrays", "map_from_entries", "map_concat", "str_to_map", "map_filter"})
+_MOST_DIGITS = 38
 
 
 def type_of(expression: exp.Expr, kinds: Kinds) -> exp.DataType | None:
@@ -33,6 +35,32 @@ def type_of(expression: exp.Expr, kinds: Kinds) -> exp.DataType | None:
         case exp.Anonymous():
             return _of_call(node, kinds)
     return None
+
+
+def converts(kind: str, other: str) -> bool:
+    """May several values of a type equal one value of the other type? '1' and '01' equal 1; large integers are rounded
+    to a double. Of types that are not known the answer is no.
+
+    >>> converts("string", "bigint"), converts("bigint", "string"), converts("bigint", "double")
+    (True, False, True)
+    """
+    kind, other = kind.lower(), other.lower()
+    if not kind or not other or kind == other:
+        return False
+    if kind.split(" ")[0].split("(")[0] in ("string", "varchar", "char"):
+        return not other.startswith(("string", "varchar", "char")) or "collate" in f"{kind} {other}"
+    if kind.startswith("decimal") or kind in ("int", "integer", "bigint", "long"):
+        return other in ("float", "double", "real") or _too_long(kind, other)
+    return {kind, other} == {"timestamp", "timestamp_ntz"}
+
+
+def _too_long(kind: str, other: str) -> bool:
+    """Do two decimals have no common type that holds all digits?"""
+    found = [re.fullmatch(r"decimal\((\d+),\s*(-?\d+)\)", each) for each in (kind, other)]
+    if not found[0] or not found[1]:
+        return False
+    digits = [(int(each[1]) - int(each[2]), int(each[2])) for each in found if each]
+    return max(whole for whole, _ in digits) + max(scale for _, scale in digits) > _MOST_DIGITS
 
 
 def fields(kind: exp.DataType | None) -> dict[str, tuple[str, exp.DataType]]:

@@ -27,6 +27,7 @@ IN_CI_CASES = 30
 """At the most, of each chunk: the same ones each time, however fast the machine is."""
 SEED = os.environ.get("TRICKLE_FUZZ_SEED")
 WITHOUT = tuple(filter(None, os.environ.get("TRICKLE_FUZZ_WITHOUT", "").split(",")))
+ALWAYS = tuple(filter(None, os.environ.get("TRICKLE_FUZZ_WITH", "").split(",")))
 INVALID_SHARE = 0.05
 
 
@@ -37,10 +38,10 @@ def test_random_queries_equal_their_recomputation_after_every_refresh(part: int)
     bench, verdicts = Bench(), Counter[Verdict]()
     until = time.monotonic() + SECONDS
     for seed in range(first, first + most):
-        outcome = bench.run(random_case(seed, WITHOUT))
+        outcome = bench.run(random_case(seed, WITHOUT, ALWAYS))
         verdicts[outcome.verdict] += 1
         if outcome.verdict is Verdict.FAILED:
-            pytest.fail(report(seed, WITHOUT), pytrace=False)
+            pytest.fail(report(seed, WITHOUT, ALWAYS), pytrace=False)
         if not CASES and verdicts.total() >= FEWEST and time.monotonic() > until:
             break
     wrong = verdicts[Verdict.INVALID] + verdicts[Verdict.AMBIGUOUS]

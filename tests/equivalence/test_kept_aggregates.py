@@ -54,6 +54,13 @@ PAIRS = {
         "SELECT id, 'c', cust FROM after.orders WHERE cust IS NOT NULL UNION ALL "
         "SELECT id, 'qty', qty FROM after.orders WHERE qty IS NOT NULL"
     ),
+    "SELECT * FROM (SELECT cust AS g, cust AS k, qty FROM orders) PIVOT (SUM(qty) FOR k IN (1, 2 AS two))": (
+        "SELECT cust, SUM(qty) FILTER (WHERE cust = 1), SUM(qty) FILTER (WHERE cust = 2) "
+        "FROM after.orders GROUP BY cust"
+    ),
+    "SELECT * FROM (SELECT id, qty AS q, qty FROM orders) UNPIVOT (v FOR k IN (qty))": (
+        "SELECT id, qty, 'qty', qty FROM after.orders WHERE qty IS NOT NULL"
+    ),
     "SELECT u.k, COUNT(u.v) AS v, SUM(w) AS w FROM orders UNPIVOT INCLUDE NULLS ((v, w) FOR k IN ((cust, qty) AS x, "
     "(qty, tier))) AS u GROUP BY u.k".replace("tier", "cust"): (
         "SELECT k, COUNT(v), SUM(w) FROM (SELECT 'x' AS k, cust AS v, qty AS w FROM after.orders UNION ALL "

@@ -39,6 +39,28 @@ def test_j1_a_chain_of_joins_whose_tables_all_change_at_once(length: int) -> Non
     assert len(stream.rows()) == 1
 
 
+@pytest.mark.parametrize(
+    ("outer", "inner", "first", "middle", "last"),
+    [
+        ("VARCHAR", "BIGINT", "'01'", 1, "1"),
+        ("BIGINT", "DOUBLE", 2**53 + 1, float(2**53), 2**53),
+        ("DECIMAL(20,0)", "DOUBLE", 2**53 + 1, float(2**53), 2**53),
+    ],
+)
+@pytest.mark.parametrize("large", [(), ("a", "b", "c")])
+def test_what_equals_the_same_value_of_another_type_need_not_be_equal(
+    outer: str, inner: str, first: object, middle: object, last: object, large: tuple[str, ...]
+) -> None:
+    tables = [Table(name, f"k {kind}, v INTEGER") for name, kind in (("a", outer), ("b", inner), ("c", outer))]
+    query = "SELECT a.v, c.v AS w FROM a JOIN b ON a.k = b.k JOIN c ON b.k = c.k"
+    stream = kept(query, *tables, load={"b": [(middle, 1)], "c": [(last, 3)]})
+    stream.large = frozenset(large)
+    then(stream, f"INSERT INTO after.a VALUES ({first}, 2)")
+    assert stream.rows() == {(2.0, 3.0): 1}
+    then(stream, "UPDATE after.c SET v = 4", "UPDATE after.b SET v = 7")
+    assert stream.rows() == {(2.0, 4.0): 1}
+
+
 def test_j2_a_row_and_its_partner_deleted_together_leave_nothing() -> None:
     load: dict[str, list[tuple[object, ...]]] = {"o": [(1, 1, 5), (2, 2, 5)], "c": [(1, "ann"), (2, "bob")]}
     stream = kept("SELECT o.id, c.name FROM o JOIN c ON o.cust = c.id", ORDERS, CUST, load=load)

@@ -4,6 +4,8 @@ that come and go, subqueries that change while the rows around them do not.
 
 from __future__ import annotations
 
+from collections import Counter
+
 import duckdb
 import pytest
 
@@ -284,3 +286,33 @@ def test_a_scalar_subquery_has_one_row_or_none_and_more_are_an_error() -> None:
     assert stream.rows() == {(1.0, None): 1, (2.0, 7.0): 1}
     with pytest.raises(duckdb.Error, match="More than one row"):
         then(stream, "INSERT INTO after.l VALUES (2, 8)")
+
+
+@pytest.mark.parametrize(
+    ("mine", "its", "value", "one", "other"),
+    [("BIGINT", "VARCHAR", 1, "'1'", "'01'"), ("DOUBLE", "BIGINT", float(2**53), str(2**53), str(2**53 + 1))],
+)
+@pytest.mark.parametrize(
+    ("query", "rows"),
+    [
+        ("SELECT v FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.k = a.k)", [(1.0,)]),
+        ("SELECT v FROM a WHERE NOT EXISTS (SELECT 1 FROM b WHERE b.k = a.k)", []),
+        ("SELECT v, EXISTS (SELECT 1 FROM b WHERE b.k = a.k) AS e FROM a", [(1.0, True)]),
+        ("SELECT a.v, b.v AS w FROM a LEFT JOIN b ON b.k = a.k", [(1.0, 2.0)]),
+        ("SELECT a.v, b.v AS w FROM a FULL JOIN b ON b.k = a.k", [(1.0, 2.0)]),
+        ("SELECT v, (SELECT SUM(b.v) FROM b WHERE b.k = a.k) AS s FROM a", [(1.0, 2.0)]),
+        ("SELECT a.v, s.w FROM a, LATERAL (SELECT SUM(b.v) AS w FROM b WHERE b.k = a.k) s", [(1.0, 2.0)]),
+        (
+            "SELECT a.v, s.w FROM a, LATERAL (SELECT b.v AS w FROM b WHERE b.k = a.k ORDER BY b.v DESC LIMIT 1) s",
+            [(1.0, 2.0)],
+        ),
+    ],
+)
+def test_several_values_of_another_type_may_equal_one_value(
+    mine: str, its: str, value: object, one: str, other: str, query: str, rows: list[tuple[object, ...]]
+) -> None:
+    tables = Table("a", f"k {mine}, v INTEGER"), Table("b", f"k {its}, v INTEGER")
+    stream = then(kept(query, *tables, load={"a": [(value, 1)]}), f"INSERT INTO after.b VALUES ({one}, 1)")
+    then(stream, f"INSERT INTO after.b VALUES ({other}, 2)")
+    then(stream, "DELETE FROM after.b WHERE v = 1")
+    assert stream.rows() == Counter(rows)

@@ -92,9 +92,9 @@ class Lake:
         keys = [f'"{name}"::TEXT' if name in floating else f'"{name}"' for name, *_ in columns]
         return self.fill(
             f'changes."{table}"',
-            f"SELECT {', '.join(values)}, SUM(w)::BIGINT AS {WEIGHT} FROM "
-            f'(SELECT *, 1 AS w FROM after."{table}" UNION ALL SELECT *, -1 AS w FROM before."{table}") '
-            f"GROUP BY {', '.join(keys)} HAVING SUM(w) <> 0",
+            f"SELECT {', '.join(values)}, SUM(_trickle_w)::BIGINT AS {WEIGHT} FROM "
+            f'(SELECT *, 1 AS _trickle_w FROM after."{table}" UNION ALL SELECT *, -1 FROM before."{table}") '
+            f"GROUP BY {', '.join(keys)} HAVING SUM(_trickle_w) <> 0",
         )
 
     def resolve(self, parts: tuple[str, ...]) -> SourceTable | SourceView:
@@ -154,7 +154,7 @@ class Kept:
     """SQL that was generated before."""
     deltas: dict[object, Delta | None] = field(default_factory=dict)
     large: frozenset[str] = frozenset()
-    """Leaves that count as large: all of them for every other text."""
+    """Leaves that count as large: all tables for every other text, unless somebody says otherwise."""
     thorough: bool = True
     """Look also at what is made on the way: each node, the whole rewritten table, the change that is told."""
 

@@ -10,6 +10,7 @@ from sqlglot import exp
 from spark_trickle.delta.plan import bounded_by
 from spark_trickle.delta.ranges import KEY_RANGE
 
+_MORE_THAN_ROWS = ("group", "having", "distinct", "limit", "offset", "qualify", "with_")
 _WORDS = {"sequence": "GENERATE_SERIES", "raise_error": "ERROR"}
 
 
@@ -33,6 +34,12 @@ def in_duckdb(query: exp.Expr, target: str = "") -> exp.Expr:
                 node.set("db", exp.to_identifier("after"))
         elif isinstance(node, exp.Select) and node.args.get("laterals"):
             _join_laterals(node)
+        elif isinstance(node, exp.IgnoreNulls):
+            node.replace(_ignoring_nulls(node.this))
+        elif isinstance(node, exp.Exists) and _is_value(node):
+            node.replace(_counted(node))
+        elif isinstance(node, exp.In) and isinstance(node.this.unnest(), exp.Tuple) and node.args.get("query"):
+            node.replace(_compared(node))
     return query
 
 
@@ -52,6 +59,47 @@ def _bounds(call: exp.Anonymous) -> exp.Expr:
     bound = exp.column(exp.to_identifier(column.name, quoted=True))
     low, high = (exp.select(kind(this=bound.copy())).from_(changes.copy()).subquery() for kind in (exp.Min, exp.Max))
     return exp.Between(this=key, low=low, high=high)
+
+
+def _ignoring_nulls(call: exp.Expr) -> exp.Expr:
+    """DuckDB says it behind the last operand; sqlglot would leave it out, as our dialect names no function."""
+    *first, last = call.expressions
+    told = exp.Var(this=f"{last.sql(dialect='duckdb')} IGNORE NULLS")
+    return exp.Anonymous(this=call.name, expressions=[*first, told])
+
+
+def _is_value(node: exp.Exists) -> bool:
+    """Is it computed with? A condition of WHERE is not."""
+    above = node.parent
+    while isinstance(above, (exp.And, exp.Not, exp.Paren)):
+        above = above.parent
+    return not isinstance(above, exp.Where)
+
+
+def _counted(node: exp.Exists) -> exp.Expr:
+    """Rows are counted: DuckDB 1.5's EXISTS as a value is true for `a = x AND b <> y` where `b` of outside is NULL."""
+    query = node.this
+    if not isinstance(query, exp.Select) or any(query.args.get(clause) for clause in _MORE_THAN_ROWS):
+        return node
+    if not all(isinstance(each.unalias(), (exp.Literal, exp.Column)) for each in query.expressions):
+        return node
+    query.set("expressions", [exp.GT(this=exp.Count(this=exp.Star()), expression=exp.Literal.number(0))])
+    return exp.Subquery(this=query)
+
+
+def _compared(node: exp.In) -> exp.Expr:
+    """Rows of several columns are compared column by column: DuckDB 1.5's IN is NULL for (1, NULL) among (2, 3), and
+    refuses some.
+    """
+    parts = node.this.unnest().expressions
+    names = [f"in_{place}" for place in range(len(parts))]
+    same = exp.and_(*(exp.EQ(this=part.copy(), expression=exp.column(n)) for part, n in zip(parts, names, strict=True)))
+    is_null = exp.Is(this=exp.Paren(this=same.copy()), expression=exp.Null())
+    either, unknown = (exp.Anonymous(this="BOOL_OR", expressions=[each]) for each in (same, is_null))
+    found = exp.case().when(either, exp.true()).when(unknown, exp.null()).else_(exp.false())
+    alias = exp.TableAlias(this=exp.to_identifier("in_rows"), columns=[exp.to_identifier(name) for name in names])
+    rows = exp.Subquery(this=node.args["query"].unnest(), alias=alias)
+    return exp.Subquery(this=exp.Select(expressions=[found]).from_(rows))
 
 
 def _join_laterals(select: exp.Select) -> None:

@@ -20,6 +20,7 @@ from spark_trickle.delta.plan import WEIGHT, Version
 from spark_trickle.delta.ranges import kind_of
 from spark_trickle.delta.rules.rule import Recur, added, moves, operand, weighted
 from spark_trickle.delta.types import groupable
+from spark_trickle.sql.known_types import converts
 from spark_trickle.sql.operators import (
     Aggregate,
     Filter,
@@ -70,9 +71,7 @@ def _both_versions(match: Match, of_right: Operator) -> tuple[Operator, Operator
     after = same_keys(at(match.right, Version.AFTER.value), match, of_right)
     read = {name for condition in match.conditions for name in used(condition)}
     names = tuple(name for name in match.right.columns if name in read)
-    if not pairs(match.conditions, match.left, match.right) or not all(
-        groupable(kind_of(match.right, name)) for name in names
-    ):
+    if not _keys(match) or not all(groupable(kind_of(match.right, name)) for name in names):
         return after, same_keys(at(match.right, Version.BEFORE.value), match, of_right)
     kept = tuple(Item(name, column(name)) for name in names)
     now = Once(Project(after, kept))
@@ -125,9 +124,27 @@ def narrowed(right: Operator, match: Match, of_left: Operator) -> Operator:
 
 def same_keys(right: Operator, match: Match, of_right: Operator) -> Operator:
     """The right side without rows whose keys are not among those of its own change."""
-    equal = pairs(match.conditions, match.left, match.right)
+    equal = _keys(match)
     keys = tuple(Item(f"_trickle_join_{i}", its.copy()) for i, (_, its, _) in enumerate(equal))
     return _restricted(right, of_right, keys, [(its, kind) for _, its, kind in equal])
+
+
+def _keys(match: Match) -> list[tuple[exp.Expr, exp.Expr, type]]:
+    """The equalities in which rows of the right that fit the same row of the left have the same value: not so if
+    comparing converts, as a 1 of the left equals '1' and '01' of the right.
+    """
+    return [
+        (one, its, kind)
+        for one, its, kind in pairs(match.conditions, match.left, match.right)
+        if not converts(_kind(its, match.right), _kind(one, match.left))
+    ]
+
+
+def _kind(value: exp.Expr, operator: Operator) -> str:
+    bare = value.unnest()
+    if isinstance(bare, exp.Cast):
+        return bare.to.sql(dialect="spark").lower()
+    return kind_of(operator, bare.name) if isinstance(bare, exp.Column) else ""
 
 
 def _restricted(

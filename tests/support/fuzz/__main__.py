@@ -18,6 +18,7 @@ from tests.support.fuzz.queries import FEATURES
 from tests.support.fuzz.report import report
 
 CHUNK = 50
+NEWS = 500
 COLLECT = 10
 """Cases between two collections of garbage."""
 
@@ -26,7 +27,14 @@ COLLECT = 10
 class Totals:
     verdicts: Counter[str] = field(default_factory=Counter)
     contained: Counter[str] = field(default_factory=Counter)
-    """Queries that were kept, by construct."""
+    """Queries by construct."""
+    kept: Counter[str] = field(default_factory=Counter)
+    """Those of them that were kept, and right."""
+    refused: Counter[str] = field(default_factory=Counter)
+    rows: int = 0
+    """Queries that were kept and had a row at some time."""
+    staged: int = 0
+    """Queries that were kept with a change joined step by step."""
     kinds: Counter[str] = field(default_factory=Counter)
     failures: list[tuple[int, Outcome]] = field(default_factory=list)
     invalid: list[tuple[int, str]] = field(default_factory=list)
@@ -34,25 +42,34 @@ class Totals:
     def add(self, other: Totals) -> None:
         self.verdicts += other.verdicts
         self.contained += other.contained
+        self.kept += other.kept
+        self.refused += other.refused
+        self.rows += other.rows
+        self.staged += other.staged
         self.kinds += other.kinds
         self.failures += other.failures
         self.invalid += other.invalid
 
 
-def chunk(first: int, without: frozenset[str]) -> Totals:
+def chunk(first: int, without: frozenset[str], always: frozenset[str]) -> Totals:
     totals, bench = Totals(), Bench()
     # Trees are full of cycles: looking for them after every few thousand objects takes a tenth of the time.
     gc.disable()
     for seed in range(first, first + CHUNK):
-        case = random_case(seed, without)
+        case = random_case(seed, without, always)
         outcome = bench.run(case)
         totals.verdicts[outcome.verdict] += 1
+        totals.contained.update(case.used)
         if outcome.verdict is Verdict.RIGHT:
-            totals.contained.update(case.used)
+            totals.kept.update(case.used)
+            totals.rows += outcome.rows > 0
+            totals.staged += outcome.staged
         elif outcome.verdict is Verdict.FAILED:
             totals.failures.append((seed, outcome))
         else:
             totals.kinds[f"{outcome.verdict}: {outcome.kind}"] += 1
+            if outcome.verdict is Verdict.REFUSED:
+                totals.refused.update(case.used)
             if outcome.verdict is not Verdict.REFUSED:
                 totals.invalid.append((seed, outcome.why.split("\n")[0][:150]))
         if seed % COLLECT == 0:
@@ -66,6 +83,8 @@ def _totals(found: Iterator[Totals], seconds: float) -> Totals:
         totals.add(each)
         for seed, outcome in each.failures:
             sys.stderr.write(f"failed: seed {seed}: {outcome.why[:150]}\n")
+        if totals.verdicts.total() % NEWS == 0:
+            sys.stderr.write(f"so far: {dict(totals.verdicts)}\n")
         if time.monotonic() > until:
             break
     return totals
@@ -80,30 +99,36 @@ def main() -> int:
     parser.add_argument(
         "--without", default="", help=f"constructs to leave out, separated by commas: {', '.join(FEATURES)}"
     )
+    parser.add_argument("--with", dest="always", default="", help="constructs that every query shall have, if it can")
     parser.add_argument("--only", default="", help="leave out all other constructs")
     parser.add_argument("--shrink", type=int, default=3, help="how many failures to shrink and show")
     asked = parser.parse_args()
     without = frozenset(filter(None, asked.without.split(",")))
     if asked.only:
         without |= frozenset(FEATURES) - frozenset(asked.only.split(","))
+    always = frozenset(filter(None, asked.always.split(",")))
     first: int = secrets.randbelow(1_000_000_000) if asked.seed is None else asked.seed
     begun = time.monotonic()
     starts = range(first, first + asked.cases, CHUNK)
     with ProcessPoolExecutor(asked.processes) as pool:
-        totals = _totals(pool.map(partial(chunk, without=without), starts), asked.seconds)
+        totals = _totals(pool.map(partial(chunk, without=without, always=always), starts), asked.seconds)
         pool.shutdown(cancel_futures=True)
     took = time.monotonic() - begun
     count = totals.verdicts.total()
     say = sys.stdout.write
     say(f"{count} cases from seed {first} in {took:.0f} s, {count / took:.0f} per second\n")
-    for title, counted in (("", totals.verdicts), ("kept, with", totals.contained), ("", totals.kinds)):
-        say(f"{title}\n" + "".join(f"  {number:7d} {name}\n" for name, number in counted.most_common()))
+    say("".join(f"{number:8d} {name}\n" for name, number in totals.verdicts.most_common()))
+    say(f"{totals.rows:8d} right with rows\n{totals.staged:8d} right and joined step by step\n")
+    say("\n   cases   right refused\n")
+    for name, number in totals.contained.most_common():
+        say(f"{number:8d}{totals.kept[name]:8d}{totals.refused[name]:8d} {name}\n")
+    say("\n" + "".join(f"{number:8d} {name}\n" for name, number in totals.kinds.most_common()))
     for seed, why in totals.invalid[:10]:
         say(f"invalid or ambiguous: seed {seed}: {why}\n")
     for seed, outcome in totals.failures:
         say(f"failed: seed {seed}: {outcome.why[:150]}\n")
     for seed, _ in totals.failures[: asked.shrink]:
-        say(report(seed, without))
+        say(report(seed, without, always))
     return 1 if totals.failures else 0
 
 

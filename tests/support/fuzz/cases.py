@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import threading
+import zlib
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -16,13 +17,15 @@ from sqlglot.errors import SqlglotError
 
 from spark_trickle.errors import SqlError, StreamTableError, UnsupportedSqlError
 from tests.support.duck import Kept, Lake, Row
-from tests.support.fuzz.queries import FEATURES, random_query
+from tests.support.fuzz.queries import FEATURES, NEEDS, random_query
 from tests.support.fuzz.schema import History, Source, random_history, random_sources, statements
 
 WINDOWS = (2, 2, 2, 4)
 """Refreshes of a case. Few: other queries find more than longer histories."""
 THOROUGH = 2
 """What is made on the way is looked at in this window and in the last one; the answer in each."""
+NONE_LARGE, ALL_LARGE, SOME_LARGE = 0, 1, 2
+"""Which leaves count as large; from the last number on about half of them, others for each number."""
 SECONDS = 10.0
 """Products of products may take for ever: such a case is given up."""
 
@@ -48,6 +51,14 @@ class Case:
     history: History
     text: str
     used: frozenset[str] = frozenset()
+    large: int = 0
+    """Which leaves count as large, so that changes are joined with them step by step."""
+
+    def is_large(self, leaf: str) -> bool:
+        """None, all, or about half of them: the same ones for the same name, whatever else is left out."""
+        if self.large in (NONE_LARGE, ALL_LARGE):
+            return self.large == ALL_LARGE
+        return zlib.crc32(f"{self.large} {leaf}".encode()) % 2 == 1
 
     def script(self) -> str:
         """What happens, as statements for DuckDB; a refresh is a comment."""
@@ -58,6 +69,7 @@ class Case:
             lines += [f"{statement};" for statement in statements(state, last)]
             lines.append("-- create the stream table" if last is None else "-- refresh")
             last = state
+        lines += [f"-- large: {source.name}" for source in self.sources if self.is_large(source.name)]
         return "\n".join((*lines, f"{self.text};"))
 
 
@@ -67,22 +79,28 @@ class Outcome:
     why: str = ""
     kind: str = ""
     """What failed or was refused, in a word."""
+    rows: int = 0
+    """Of the answer, at its largest."""
+    staged: bool = False
+    """Was a change joined step by step?"""
 
 
 def some_features(random: Random) -> frozenset[str]:
     """Few or many constructs for one query, so that they meet in every way."""
     share = random.choice((0.25, 0.4, 0.6))
-    return frozenset(feature for feature in FEATURES if random.random() < share)
+    chosen = frozenset(feature for feature in FEATURES if random.random() < share)
+    return chosen.union(*(NEEDS[feature] for feature in FEATURES if feature in chosen and feature in NEEDS))
 
 
-def random_case(seed: int, without: Collection[str] = ()) -> Case:
+def random_case(seed: int, without: Collection[str] = (), always: Collection[str] = ()) -> Case:
     random = Random(seed)
     features = some_features(random) - frozenset(without)
     sources = random_sources(random)
-    query, writer = random_query(random, sources, features)
+    query, writer = random_query(random, sources, features, frozenset(always))
     read = tuple(source for source in sources if re.search(rf"\b{source.name}\b", query.text))
     history = random_history(random, read or sources[:1], random.choice(WINDOWS))
-    return Case(read or sources[:1], history, query.text, frozenset(writer.used))
+    large = random.choice((NONE_LARGE, ALL_LARGE, *(SOME_LARGE + random.randrange(1000) for _ in range(3))))
+    return Case(read or sources[:1], history, query.text, frozenset(writer.used), large)
 
 
 _CRASHES = (
@@ -153,7 +171,7 @@ class Bench:
             self.connection.execute(f"DETACH {name}")
 
     def _kept(self, case: Case, lake: Lake) -> Outcome:
-        kept, last = None, None
+        kept, last, rows = None, None, 0
         for place, state in enumerate(case.history):
             for statement in statements(state, last):
                 lake.run(statement)
@@ -161,6 +179,8 @@ class Bench:
             try:
                 if kept is None:
                     kept = Kept(lake, case.text, thorough=False)
+                    leaves = (*kept.maintenance.sources, *(node.label for node in kept.maintenance.nodes[:-1]))
+                    kept.large = frozenset(filter(case.is_large, leaves))
                     kept.check()
                 else:
                     kept.thorough = place in (THOROUGH, len(case.history) - 1)
@@ -170,10 +190,15 @@ class Bench:
             except UnsupportedSqlError as err:
                 return Outcome(Verdict.REFUSED, str(err), err.construct)
             except _CRASHES as err:
+                if isinstance(err, duckdb.Error) and "INTERRUPT" in str(err):
+                    return Outcome(Verdict.SLOW)  # DuckDB has several ways to say so
                 if invalid := self._invalid(case, lake):
                     return invalid
                 return Outcome(Verdict.FAILED, f"{type(err).__name__}: {err}", type(err).__name__)
-        return Outcome(Verdict.RIGHT)
+            rows = max(rows, lake.run('SELECT COUNT(*) FROM after."public"')[0][0])
+        assert kept is not None
+        staged = any(change is not None and change.shared for change in kept.deltas.values())
+        return Outcome(Verdict.RIGHT, rows=rows, staged=bool(kept.large) and staged)
 
     def _invalid(self, case: Case, lake: Lake) -> Outcome | None:
         try:

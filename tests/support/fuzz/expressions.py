@@ -26,6 +26,8 @@ class Term:
     kind: Kind
     outer: bool = True
     """May an inner query name it? A name without its table may mean something else there."""
+    far: bool = False
+    """Is it of a query around the one around?"""
 
 
 @dataclass(frozen=True)
@@ -46,13 +48,19 @@ class Expressions:
 
     random: Random
     features: frozenset[str]
+    always: frozenset[str] = frozenset()
+    """Constructs that are wanted in every query, three times as often as elsewhere."""
     used: Counter[str] = field(default_factory=Counter)
     room: int = 6
     """How many more relations the query may have: products of many are slow and find nothing new."""
 
     def may(self, feature: str, chance: float) -> bool:
         """Shall this construct be used here?"""
-        if feature not in self.features or self.random.random() >= chance:
+        if feature in self.always:
+            chance = min(1.0, 3 * chance)
+        elif feature not in self.features:
+            return False
+        if self.random.random() >= chance:
             return False
         self.used[feature] += 1
         return True
@@ -90,7 +98,7 @@ class Expressions:
             return term.text if term else "CAST(NULL AS DOUBLE)"
         if size <= 0 or random.random() < 0.45:
             return self.leaf(kind, reach)
-        if self._may_nest(reach) and self.may("scalar subquery", 0.12):
+        if self.may_nest(reach) and self.may("scalar subquery", 0.12):
             return self.scalar(kind, reach)
         if kind is Kind.BOOL:
             return self.predicate(reach, size)
@@ -110,13 +118,15 @@ class Expressions:
     def predicate(self, reach: Reach, size: int = 2, whole: bool = False) -> str:
         """A condition; a whole one is all of a WHERE, or joined to it by AND, so that NULL is as good as false."""
         random = self.random
-        if self._may_nest(reach):
+        if self.may_nest(reach):
             if self.may("exists", 0.12):
                 return f"{self._perhaps_not()}EXISTS ({self.existence(reach)})"
             if self.may("in subquery", 0.12):
-                kind = self._some_kind(reach)
-                value = self.expression(kind, reach, size - 1)
-                test = f"({value} {self._perhaps_not()}IN ({self.members(kind, reach)}))"
+                several = 2 if self.may("in of several columns", 0.4) else 1
+                kinds = tuple(self._some_kind(reach) for _ in range(several))
+                value = ", ".join(self.expression(kind, reach, size - 1) for kind in kinds)
+                value = f"({value})" if several > 1 else value
+                test = f"({value} {self._perhaps_not()}IN ({self.members(kinds, reach)}))"
                 # Where IN is not known, Spark says false, DuckDB NULL.
                 return test if whole else f"COALESCE({test}, FALSE)"
         if size > 0 and random.random() < 0.3:
@@ -151,7 +161,7 @@ class Expressions:
             case _:
                 return f"({value} {random.choice(_COMPARE)} {self.expression(kind, reach, size - 2)})"
 
-    def _may_nest(self, reach: Reach) -> bool:
+    def may_nest(self, reach: Reach) -> bool:
         return reach.subqueries and reach.deep > 0 and self.room > 0
 
     def _some_kind(self, reach: Reach) -> Kind:
@@ -161,12 +171,17 @@ class Expressions:
     def _perhaps_not(self) -> str:
         return "NOT " if self.random.random() < 0.4 else ""
 
+    def inside(self, reach: Reach) -> tuple[Term, ...]:
+        """What an inner query may name of the query around it, and of those around that."""
+        found = tuple(term for term in reach.terms if term.outer and term.kind in COMPARABLE)
+        return found + tuple(replace(term, far=True) for term in reach.outer)
+
     def scalar(self, kind: Kind, reach: Reach) -> str:
         """A subquery of at most one row of one value."""
         raise NotImplementedError
 
-    def members(self, kind: Kind, reach: Reach) -> str:
-        """A subquery of one column."""
+    def members(self, kinds: tuple[Kind, ...], reach: Reach) -> str:
+        """A subquery with columns of these kinds."""
         raise NotImplementedError
 
     def existence(self, reach: Reach) -> str:
@@ -243,11 +258,6 @@ _FORMS: dict[Kind, Callable[[Expressions, Part], str]] = {
     Kind.TEXT: _text,
     Kind.DATE: _date,
 }
-
-
-def inside(reach: Reach) -> tuple[Term, ...]:
-    """What an inner query may name of the query around it."""
-    return tuple(term for term in reach.terms if term.outer and term.kind in COMPARABLE)
 
 
 def without_subqueries(reach: Reach) -> Reach:

@@ -5,23 +5,33 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from random import Random
 
-from tests.support.fuzz.expressions import Reach, Term, inside, without_subqueries
+from tests.support.fuzz.expressions import Reach, Term, without_subqueries
 from tests.support.fuzz.relations import Output, Query, Relations
 from tests.support.fuzz.schema import COMPARABLE, NUMBERS, Kind, Source
+from tests.support.fuzz.windows import Windows
 
 FEATURES = (
-    "case", "coalesce", "inner join", "left join", "right join", "full join", "semi join", "anti join", "cross join",
-    "using", "other condition", "lateral", "explode", "derived table", "values", "cte",
-    "exists", "in subquery", "scalar subquery", "correlated",
-    "group by", "having", "total", "grouping sets", "count distinct", "filter", "avg", "extremum", "deviation",
-    "bool aggregate", "bit aggregate",
-    "distinct", "union", "intersect", "except", "window", "frame", "limit", "qualify", "recursion",
+    "case", "coalesce",
+    "join chain", "inner join", "left join", "right join", "full join", "semi join", "anti join", "cross join", "using",
+    "other condition", "lateral", "explode", "posexplode", "derived table", "values", "cte", "pivot", "unpivot",
+    "exists", "in subquery", "in of several columns", "scalar subquery", "correlated", "correlated over two levels",
+    "group by", "having", "subquery in having", "total", "grouping sets", "count distinct", "filter", "avg", "extremum",
+    "deviation", "bool aggregate", "bit aggregate", "listagg", "median",
+    "distinct", "union", "intersect", "except", "mixed set operations",
+    "window", "frame", "range frame", "ignore nulls", "limit", "qualify", "recursion",
 )  # fmt: skip
 """Every construct that the grammar has. A case uses some of them, so that those meet more often."""
+NEEDS = {
+    "frame": ("window",), "range frame": ("window",), "ignore nulls": ("window",), "qualify": ("window",),
+    "listagg": ("group by",), "median": ("group by",), "subquery in having": ("group by", "having"),
+    "mixed set operations": ("union", "except"), "posexplode": ("explode",), "in of several columns": ("in subquery",),
+    "correlated over two levels": ("correlated", "exists", "in subquery", "scalar subquery"),
+}  # fmt: skip
+"""Constructs that are only met inside of others."""
 
 
 @dataclass
-class Queries(Relations):
+class Queries(Relations, Windows):
     """Writes queries."""
 
     def query(self, deep: int, kinds: tuple[Kind, ...] | None = None, top: bool = False) -> Query:
@@ -39,7 +49,7 @@ class Queries(Relations):
         return self.query(deep)
 
     def dependent(self, reach: Reach) -> Query:
-        found = self.select(reach.deep, outer=inside(reach))
+        found = self.select(reach.deep, outer=self.inside(reach))
         if found.outputs and all(each.kind in COMPARABLE for each in found.outputs) and self.may("limit", 0.4):
             return self._limited(found)
         return found
@@ -53,31 +63,30 @@ class Queries(Relations):
         inner = f"{name} AS ({first.text})"
         return Query(f"WITH {inner} {body.text}", body.outputs)
 
-    def _set_word(self) -> str | None:
+    def _set_word(self, chance: float = 0.12) -> str | None:
         for word in ("union", "intersect", "except"):
-            if self.may(word, 0.12):
+            if self.may(word, chance):
                 return word.upper() + self.random.choice(("", " ALL"))
         return None
 
     def _set(self, word: str, deep: int, kinds: tuple[Kind, ...] | None) -> Query:
+        random = self.random
         left = self.select(deep, kinds, exact=True)
         right = self.select(deep, tuple(each.kind for each in left.outputs), exact=True)
         text = f"{left.text} {word} {right.text}"
-        if deep > 0 and (other := self._set_word()):
+        if (deep > 0 or "mixed set operations" in self.features) and (other := self._set_word(0.25)):
+            self.used["mixed set operations"] += 1
             third = self.select(0, tuple(each.kind for each in left.outputs), exact=True)
-            text = f"({text}) {other} {third.text}"
+            text = random.choice((f"({text}) {other} {third.text}", f"{third.text} {other} ({text})"))
         found = Query(text, left.outputs)
         return self._limited(found) if self.may("limit", 0.1) else found
 
     def _limited(self, query: Query) -> Query:
         if any(each.kind not in COMPARABLE for each in query.outputs):
             return query
-        order = ", ".join(self._ordered(each.name) for each in query.outputs)
+        order = ", ".join(self.ordered(each.name) for each in query.outputs)
         offset = f" OFFSET {self.random.randint(0, 3)}" if self.random.random() < 0.4 else ""
         return Query(f"{query.text} ORDER BY {order} LIMIT {self.random.randint(1, 5)}{offset}", query.outputs)
-
-    def _ordered(self, text: str) -> str:
-        return f"{text} {self.random.choice(('ASC', 'DESC'))} NULLS {self.random.choice(('FIRST', 'LAST'))}"
 
     def _recursion(self) -> Query:
         """Paths along a table's first two columns of integers, at most three steps."""
@@ -114,11 +123,11 @@ class Queries(Relations):
         elif self.may("total", 0.1):
             reach = self._aggregated(reach, ())
             if self.may("having", 0.2):
-                text += f" HAVING {self.predicate(reach, 1)}"
+                text += f" HAVING {self._having(reach)}"
         if self.may("window", 0.3):
-            windows = self._windows(reach)
+            windows = self.windows(reach)
             reach = replace(reach, terms=reach.terms + windows)
-            if windows and self.may("qualify", 0.2):
+            if windows and windows[0].kind in COMPARABLE and self.may("qualify", 0.2):
                 first = windows[0]
                 text += f" QUALIFY ({first.text} {self.random.choice(('<', '>=', '<>'))} {self.literal(first.kind)})"
         wanted = kinds or self._kinds(reach, exact or not top or distinct)
@@ -140,6 +149,8 @@ class Queries(Relations):
         found = []
         if reach.outer and self.may("correlated", 0.75):
             pairs = [(a, b) for a in reach.terms for b in reach.outer if a.kind is b.kind and a.kind in COMPARABLE]
+            far = [(a, b) for a, b in pairs if b.far]
+            pairs = far if far and self.may("correlated over two levels", 0.6) else [p for p in pairs if not p[1].far]
             for a, b in self.random.sample(pairs, min(1, len(pairs))):
                 found.append(f"{a.text} {self.random.choice(('=', '=', '=', '=', '<', '<>'))} {b.text}")
         if self.random.random() < 0.5:
@@ -171,8 +182,16 @@ class Queries(Relations):
         # Without a row DuckDB has a grand total, Spark has none.
         tests = ["COUNT(*) > 0"] if extra else []
         if self.may("having", 0.25):
-            tests.append(self.predicate(reach, 1))
+            tests.append(self._having(reach))
         return text + (f" HAVING {' AND '.join(tests)}" if tests else ""), reach
+
+    def _having(self, reach: Reach) -> str:
+        """A condition on groups, sometimes a comparison with a subquery's value."""
+        term = self.pick(reach, COMPARABLE)
+        if term is None or not self.may_nest(reach) or not self.may("subquery in having", 0.6):
+            return self.predicate(reach, 1)
+        compare = self.random.choice(("=", "<", ">=", "<>"))
+        return f"({term.text} {compare} {self.scalar(term.kind, reach)})"
 
     def _key(self, term: Term) -> Term:
         if self.random.random() < 0.75:
@@ -212,6 +231,14 @@ class Queries(Relations):
             if random.random() < 0.3:
                 return f"SUM(DISTINCT {self.expression(number, reach, 0)})", number
             return f"COUNT(DISTINCT {self.expression(kind, reach, 1)})", Kind.INT
+        if rare := self._rare_call(reach, number):
+            return rare
+        if random.random() < 0.5:
+            return f"SUM({self.expression(number, reach, 1)})", number
+        return random.choice(("COUNT(*)", f"COUNT({self.leaf(self._some_kind(reach), reach)})")), Kind.INT
+
+    def _rare_call(self, reach: Reach, number: Kind) -> tuple[str, Kind] | None:
+        random = self.random
         if self.may("deviation", 0.1):
             name = random.choice(("STDDEV", "STDDEV_POP", "VAR_POP", "VAR_SAMP"))
             return f"{name}({self.expression(number, reach, 0)})", Kind.APPROXIMATE
@@ -221,62 +248,16 @@ class Queries(Relations):
             column = self.pick(reach, (Kind.INT,))
             if column:
                 return f"{random.choice(('BIT_AND', 'BIT_OR', 'BIT_XOR'))}({column.text})", Kind.INT
-        if random.random() < 0.5:
-            return f"SUM({self.expression(number, reach, 1)})", number
-        return random.choice(("COUNT(*)", f"COUNT({self.leaf(self._some_kind(reach), reach)})")), Kind.INT
-
-    def _windows(self, reach: Reach) -> tuple[Term, ...]:
-        """One or two window functions. Rows are ordered by all their columns: ties are equal rows."""
-        columns = tuple(term for term in reach.terms if term.kind in COMPARABLE)
-        if not columns or len(columns) < len(reach.terms):
-            return ()
-        reach = replace(reach, terms=columns, subqueries=False)
-        return tuple(self._window(reach) for _ in range(self.random.randint(1, 2)))
-
-    def _window(self, reach: Reach) -> Term:
-        random, terms = self.random, reach.terms
-        parts = random.sample(terms, min(len(terms), random.choices((0, 1, 2), weights=(2, 5, 1))[0]))
-        partition = f"PARTITION BY {', '.join(term.text for term in parts)} " if parts else ""
-        shuffled = random.sample(terms, len(terms))
-        total = ", ".join(self._ordered(term.text) for term in shuffled)
-        kind = random.choice(terms).kind
-        value = self.leaf(kind, reach)
-        number = random.choice(NUMBERS)
-        match random.randrange(6):
-            case 0:
-                name = random.choice(("ROW_NUMBER()", "NTILE(2)", "NTILE(3)"))
-                return Term(f"{name} OVER ({partition}ORDER BY {total})", Kind.INT, outer=False)
-            case 1:
-                name = random.choice(("RANK()", "DENSE_RANK()"))
-                some = ", ".join(self._ordered(term.text) for term in shuffled[: random.randint(1, 2)])
-                return Term(f"{name} OVER ({partition}ORDER BY {some})", Kind.INT, outer=False)
-            case 2:
-                name = random.choice(("LAG", "LEAD"))
-                more = random.choice(("", ", 1", ", 2"))
-                return Term(f"{name}({value}{more}) OVER ({partition}ORDER BY {total})", kind, outer=False)
-            case 3:
-                name = random.choice(("FIRST_VALUE", "LAST_VALUE"))
-                return Term(f"{name}({value}) OVER ({partition}ORDER BY {total}{self._frame()})", kind, outer=False)
-            case 4:
-                text = random.choice(("COUNT(*)", f"COUNT({value})"))
-                return Term(f"{text} OVER ({partition.strip()})", Kind.INT, outer=False)
-            case _:
-                text, kind = (f"SUM({self.leaf(number, reach)})", number)
-                if random.random() < 0.3:
-                    number_or = shuffled[0].kind if shuffled[0].kind is not Kind.BOOL else Kind.INT
-                    text, kind = f"MAX({self.leaf(number_or, reach)})", number_or
-                return Term(f"{text} OVER ({partition}ORDER BY {total}{self._frame()})", kind, outer=False)
-
-    def _frame(self) -> str:
-        if not self.may("frame", 0.5):
-            return ""
-        low = self.random.choice(("UNBOUNDED PRECEDING", "1 PRECEDING", "2 PRECEDING", "CURRENT ROW"))
-        high = self.random.choice(("CURRENT ROW", "1 FOLLOWING", "UNBOUNDED FOLLOWING"))
-        return f" ROWS BETWEEN {low} AND {high}"
+        listed = self.pick(reach, (Kind.TEXT,))
+        if listed and self.may("listagg", 0.15):
+            return f"LISTAGG({listed.text}, '+') WITHIN GROUP (ORDER BY {listed.text})", Kind.TEXT
+        if self.may("median", 0.08):
+            return f"MEDIAN({self.leaf(Kind.INT, reach)})", Kind.RATIO
+        return None
 
     def scalar(self, kind: Kind, reach: Reach) -> str:
         clause, terms = self.from_clause(reach.deep - 1)
-        inner = Reach(terms, reach.deep - 1, inside(reach))
+        inner = Reach(terms, reach.deep - 1, self.inside(reach))
         tests = self._where(inner)
         where = f" WHERE {' AND '.join(tests)}" if tests else ""
         inner = without_subqueries(inner)
@@ -290,14 +271,16 @@ class Queries(Relations):
                 call = f"BOOL_OR({self.predicate(inner, 1)})"
         return f"(SELECT {call} FROM {clause}{where})"
 
-    def members(self, kind: Kind, reach: Reach) -> str:
-        return self.select(reach.deep - 1, (kind,), outer=inside(reach), exact=True).text
+    def members(self, kinds: tuple[Kind, ...], reach: Reach) -> str:
+        return self.select(reach.deep - 1, kinds, outer=self.inside(reach), exact=True).text
 
     def existence(self, reach: Reach) -> str:
-        return self.select(reach.deep - 1, outer=inside(reach), exact=True).text
+        return self.select(reach.deep - 1, outer=self.inside(reach), exact=True).text
 
 
-def random_query(random: Random, sources: tuple[Source, ...], features: frozenset[str]) -> tuple[Query, Queries]:
+def random_query(
+    random: Random, sources: tuple[Source, ...], features: frozenset[str], always: frozenset[str] = frozenset()
+) -> tuple[Query, Queries]:
     """A query with some of the features, and its writer, which knows what it used."""
-    writer = Queries(random, features, sources=sources)
+    writer = Queries(random, features, always, sources=sources)
     return writer.query(random.choice((0, 1, 1, 2, 2, 3)), top=True), writer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tests.support.fuzz.expressions import Expressions, Reach, Term
-from tests.support.fuzz.schema import COMPARABLE, Kind, Source
+from tests.support.fuzz.schema import COMPARABLE, NUMBERS, Kind, Source
 
 _HOW = {
     "inner join": "JOIN",
@@ -65,7 +65,7 @@ class Relations(Expressions):
         """A query to select from that may use columns of its neighbours."""
         raise NotImplementedError
 
-    def relation(self, deep: int) -> Relation:
+    def relation(self, deep: int, *, first: bool = False) -> Relation:
         alias = self.name("a")
         self.room -= 1
         if self.ctes and self.random.random() < 0.6:
@@ -76,6 +76,10 @@ class Relations(Expressions):
             return Relation(f"({query.text}) AS {alias}", alias, query.outputs)
         if self.may("values", 0.05):
             return self._values(alias)
+        if self.may("pivot", 0.08):
+            return self._turned(self._pivot(alias, deep), first)
+        if self.may("unpivot", 0.08):
+            return self._turned(self._unpivot(alias, deep), first)
         source = self.random.choice(self.sources)
         return Relation(f"{source.name} AS {alias}", alias, tuple(Output(c.name, c.kind) for c in source.columns))
 
@@ -87,13 +91,53 @@ class Relations(Expressions):
         names = ", ".join(output.name for output in outputs)
         return Relation(f"(VALUES {text}) AS {alias}({names})", alias, outputs)
 
+    def _turned(self, relation: Relation, first: bool) -> Relation:
+        """Behind a join PIVOT would turn the whole join."""
+        if first and self.random.random() < 0.5:
+            return Relation(f"{relation.text} AS {relation.alias}", relation.alias, relation.outputs)
+        return Relation(f"(SELECT * FROM {relation.text}) AS {relation.alias}", relation.alias, relation.outputs)
+
+    def _pivot(self, alias: str, deep: int) -> Relation:
+        """One column to group by, one whose values become columns, one to compute with."""
+        random, inner = self.random, self.relation(deep - 1, first=True)
+        reach = Reach(inner.terms(), 0, subqueries=False)
+        group = self.pick(reach, COMPARABLE) or Term("1", Kind.INT)
+        by = self.pick(reach, (Kind.INT, Kind.TEXT)) or Term("1", Kind.INT)
+        number = random.choice((Kind.INT, Kind.DECIMAL))
+        names = random.choice((("SUM",), ("MAX",), ("SUM", "MIN")))
+        calls = ", ".join(f"{name}(n)" if len(names) == 1 else f"{name}(n) AS {name.lower()}" for name in names)
+        values = dict.fromkeys(self.literal(by.kind) for _ in range(random.randint(1, 3)))
+        listed = ", ".join(f"{value} AS p{place}" for place, value in enumerate(values))
+        ends = [""] if len(names) == 1 else [f"_{name.lower()}" for name in names]
+        outputs = (
+            Output("g", group.kind),
+            *(Output(f"p{place}{end}", number) for place in range(len(values)) for end in ends),
+        )
+        rows = f"SELECT {group.text} AS g, {by.text} AS k, {self.leaf(number, reach)} AS n FROM {inner.text}"
+        return Relation(f"({rows}) PIVOT ({calls} FOR k IN ({listed}))", alias, outputs)
+
+    def _unpivot(self, alias: str, deep: int) -> Relation:
+        random, inner = self.random, self.relation(deep - 1, first=True)
+        reach = Reach(inner.terms(), 0, subqueries=False)
+        group = self.pick(reach, COMPARABLE) or Term("1", Kind.INT)
+        kind = random.choice((Kind.INT, Kind.TEXT))
+        values = [self.leaf(kind, reach) for _ in range(random.randint(1, 3))]
+        rows = ", ".join((f"{group.text} AS g", *(f"{value} AS u{place}" for place, value in enumerate(values))))
+        named = ", ".join(f"u{place}{random.choice(('', f' AS x{place}'))}" for place in range(len(values)))
+        nulls = random.choice(("", " INCLUDE NULLS"))
+        outputs = (Output("g", group.kind), Output("k", Kind.TEXT), Output("v", kind))
+        text = f"(SELECT {rows} FROM {inner.text}) UNPIVOT{nulls} (v FOR k IN ({named}))"
+        return Relation(text, alias, outputs)
+
     def from_clause(self, deep: int) -> tuple[str, tuple[Term, ...]]:
         """The clause, and the columns in reach after it."""
-        first = self.relation(deep)
+        first = self.relation(deep, first=True)
         if self.may("using", 0.12):
             found = self._using(first)
             if found:
                 return found
+        if self.may("join chain", 0.2):
+            return self._chain(first, deep)
         text, terms = first.text, first.terms()
         ways = [feature for feature in _HOW if feature in self.features]
         for _ in range(self.random.choices((0, 1, 2, 3), weights=(45, 35, 15, 5))[0]):
@@ -102,6 +146,22 @@ class Relations(Expressions):
             way = self.random.choice(ways)
             text, terms = self._joined(text, terms, way, deep)
         return self._exploded(text, terms) if self.may("explode", 0.25) else (text, terms)
+
+    def _chain(self, first: Relation, deep: int) -> tuple[str, tuple[Term, ...]]:
+        """Three to six inputs of inner joins: equalities along a chain, around one table, or over and over."""
+        random = self.random
+        text, terms, last = first.text, first.terms(), first.terms()
+        around = random.random() < 0.4
+        for _ in range(random.choices((2, 3, 4, 5), weights=(4, 3, 2, 1))[0]):
+            other = self.relation(deep if random.random() < 0.2 else 0)
+            near = random.choice((last, terms))
+            if random.random() < 0.1:
+                text += f" CROSS JOIN {other.text}"
+            else:
+                text += f" JOIN {other.text} ON {self.condition(near, other.terms())}"
+            terms += other.terms()
+            last = last if around else other.terms()
+        return text, terms
 
     def _joined(self, text: str, terms: tuple[Term, ...], way: str, deep: int) -> tuple[str, tuple[Term, ...]]:
         if way == "lateral":
@@ -126,6 +186,9 @@ class Relations(Expressions):
         parts = ", ".join(self.leaf(Kind.INT, reach) for _ in range(self.random.randint(1, 3)))
         alias = self.name("e")
         outer = self.random.choice(("", "OUTER "))
+        if self.may("posexplode", 0.4):
+            view = f"{text} LATERAL VIEW {outer}POSEXPLODE(ARRAY({parts})) {alias} AS p, x"
+            return view, (*terms, Term(f"{alias}.p", Kind.INT), Term(f"{alias}.x", Kind.INT))
         view = f"{text} LATERAL VIEW {outer}EXPLODE(ARRAY({parts})) {alias} AS x"
         return view, (*terms, Term(f"{alias}.x", Kind.INT))
 
@@ -136,7 +199,13 @@ class Relations(Expressions):
             if random.random() < 0.15:
                 return random.choice(("TRUE", "FALSE", "1 = 1"))
             return self.predicate(both, 1)
-        pairs = [(a, b) for a in left for b in right if a.kind is b.kind and a.kind in COMPARABLE]
+        mixed = NUMBERS if random.random() < 0.15 else ()
+        pairs = [
+            (a, b)
+            for a in left
+            for b in right
+            if (a.kind is b.kind and a.kind in COMPARABLE) or (a.kind in mixed and b.kind in mixed)
+        ]
         if not pairs:
             return self.predicate(both, 0)
         found = []

@@ -6,8 +6,10 @@ leaves a history, so shrinking is simple.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from random import Random
 
 from tests.support.duck import Row, Table
@@ -80,7 +82,7 @@ def random_sources(random: Random) -> tuple[Source, ...]:
     names = [f"{_PREFIX[kind]}{place}" for place, kind in enumerate(kinds)]
     required = {name for name in names if random.random() < 0.12}
     sources = []
-    for place in range(random.randint(2, 4)):
+    for place in range(random.choice((2, 2, 3, 3, 4, 4, 5, 6))):
         chosen = sorted({0, *random.sample(range(len(names)), random.randint(1, 4))})
         columns = [
             SourceColumn(names[n], kinds[n], random.choice(_TYPES[kinds[n]]), names[n] in required) for n in chosen
@@ -90,21 +92,28 @@ def random_sources(random: Random) -> tuple[Source, ...]:
 
 
 def random_history(random: Random, sources: tuple[Source, ...], windows: int) -> History:
-    state: State = {source.name: _rows(random, source, 8) for source in sources}
+    # Of few values many are equal, so that joins of many tables have rows.
+    few = random.choice((2, 2, 3, 6, 6, 6))
+    pools = {kind: tuple(random.sample(pool, min(few, len(pool)))) for kind, pool in POOLS.items()}
+    draw = partial(_value, random, pools, 0.2 if few > 2 else 0.1)
+    state: State = {source.name: _rows(random, source, 8, draw) for source in sources}
     states = [state]
     # A change is written anew for each set of changed tables: two sets for a history, or writing takes all the time.
     some = random.sample(sources, random.randint(1, len(sources)))
     for _ in range(windows):
         state = dict(state)
         for source in random.choice((some, sources)):
-            state[source.name] = _changed(random, source, state[source.name])
+            state[source.name] = _changed(random, source, state[source.name], draw)
         states.append(state)
     return tuple(states)
 
 
-def _changed(random: Random, source: Source, rows: tuple[Row, ...]) -> tuple[Row, ...]:
+Draw = Callable[[SourceColumn], object]
+
+
+def _changed(random: Random, source: Source, rows: tuple[Row, ...], draw: Draw) -> tuple[Row, ...]:
     if random.random() < 0.1:  # truncated and filled again
-        return _rows(random, source, 6)
+        return _rows(random, source, 6, draw)
     kept = list(rows)
     for _ in range(random.randint(0, 3)):
         if kept and random.random() < 0.6:
@@ -113,22 +122,22 @@ def _changed(random: Random, source: Source, rows: tuple[Row, ...]) -> tuple[Row
         if kept:
             place, column = random.randrange(len(kept)), random.randrange(len(source.columns))
             row = list(kept[place])
-            row[column] = _value(random, source.columns[column])
+            row[column] = draw(source.columns[column])
             kept[place] = tuple(row)
-    kept += _rows(random, source, 3)
+    kept += _rows(random, source, 3, draw)
     if kept and random.random() < 0.2:
         kept.append(random.choice(kept))
     return tuple(kept)
 
 
-def _rows(random: Random, source: Source, most: int) -> tuple[Row, ...]:
-    return tuple(tuple(_value(random, column) for column in source.columns) for _ in range(random.randint(0, most)))
+def _rows(random: Random, source: Source, most: int, draw: Draw) -> tuple[Row, ...]:
+    return tuple(tuple(draw(column) for column in source.columns) for _ in range(random.randint(0, most)))
 
 
-def _value(random: Random, column: SourceColumn) -> object:
-    if not column.required and random.random() < 0.2:
+def _value(random: Random, pools: dict[Kind, tuple[object, ...]], nulls: float, column: SourceColumn) -> object:
+    if not column.required and random.random() < nulls:
         return None
-    return random.choice(POOLS[column.kind])
+    return random.choice(pools[column.kind])
 
 
 def statements(state: State, last: State | None = None) -> list[str]:
