@@ -288,7 +288,21 @@ def _inlined(query: exp.Expr, node: Node) -> exp.Expr:
         return exp.table_(name, db=version.value, quoted=True)
 
     read = any(table.name == node.label for table in query.find_all(exp.Table))
-    return resolve(query, replaced) if read else query
+    return _told_apart(resolve(query, replaced)) if read else query
+
+
+def _told_apart(query: exp.Expr) -> exp.Expr:
+    """Recursions of parts that were put in several times get names of their own; the dialect lists all at the top."""
+    ctes = [cte for found in query.find_all(exp.With) for cte in found.expressions]
+    if len({cte.alias for cte in ctes}) == len(ctes):
+        return query
+    for number, cte in enumerate(reversed(ctes)):  # inner ones first: what is left of a name is the outer one's
+        old, new = cte.alias, exp.to_identifier(f"{cte.alias}_{number}", quoted=True)
+        for table in cte.parent.parent.find_all(exp.Table):
+            if table.name == old and not table.db:
+                table.set("this", new.copy())
+        cte.args["alias"].set("this", new)
+    return query
 
 
 def _names(expression: exp.Expr) -> set[str]:

@@ -63,12 +63,23 @@ class GroupingSets:
         return exp.In(this=column(self.number), expressions=places)
 
 
+def has_sets(group: exp.Expr | None) -> bool:
+    """Does a GROUP BY group in several ways?"""
+    if group is None:
+        return False
+    nested = any(isinstance(part, (exp.Rollup, exp.Cube, exp.GroupingSets)) for part in group.expressions)
+    return nested or bool(_clauses(group))
+
+
+def _clauses(group: exp.Expr) -> list[exp.Expr]:
+    return [part for name in ("rollup", "cube", "grouping_sets") for part in group.args.get(name) or ()]
+
+
 def grouping_sets(group: exp.Group, bind_key: Bind, number: Callable[[], str]) -> GroupingSets | None:
     """The sets of a GROUP BY; None if it is a plain one."""
-    clauses = [part for name in ("rollup", "cube", "grouping_sets") for part in group.args.get(name) or ()]
-    nested = any(isinstance(part, (exp.Rollup, exp.Cube, exp.GroupingSets)) for part in group.expressions)
-    if not clauses and not nested:
+    if not has_sets(group):
         return None
+    clauses = _clauses(group)
     listed = [_sets(part, bind_key) for part in group.expressions]
     if clauses and not clauses[0].expressions:  # WITH ROLLUP, WITH CUBE: of all keys
         keys = [key for sets in listed for chosen in sets for key in chosen]

@@ -5,7 +5,6 @@ each column that becomes a row.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -17,7 +16,7 @@ from spark_trickle.sql.known_types import type_of
 from spark_trickle.sql.operators import Filter, Generate, Item, Operator, Project, column, used
 from spark_trickle.sql.parse import unsupported, wrong
 from spark_trickle.sql.refusals import Refused
-from spark_trickle.sql.relations import Relation
+from spark_trickle.sql.relations import Relation, separated
 from spark_trickle.sql.scope import Scope, Visible
 from spark_trickle.sql.subqueries import Pending
 
@@ -29,7 +28,7 @@ def pivoted(builder: Builder, relation: Relation, node: exp.Pivot, ctes: Mapping
     """A relation with PIVOT or UNPIVOT after it."""
     if len(node.args["fields"]) != 1 or not isinstance(node.args["fields"][0], exp.In):
         raise unsupported(builder.text, node, Refused.PIVOT_FORM, "PIVOT")
-    relation = _separated(builder, relation)
+    relation = separated(relation, builder.names, builder.kinds)
     found = _unpivot(builder, relation, node) if node.args.get("unpivot") else _pivot(builder, relation, node, ctes)
     alias = node.args.get("alias")
     if alias is None:
@@ -41,24 +40,6 @@ def pivoted(builder: Builder, relation: Relation, node: exp.Pivot, ctes: Mapping
         Visible((alias.name.lower(),), name, v.column) for name, v in zip(names, found.scope.columns, strict=True)
     )
     return Relation(found.operator, Scope(visible))
-
-
-def _separated(builder: Builder, relation: Relation) -> Relation:
-    """A column of its own for each name: of `a AS x, a AS y`, x may be named in the clause and y be kept."""
-    owners: dict[str, str] = {}
-    again: dict[Visible, str] = {}
-    for visible in relation.scope.star():
-        if owners.setdefault(visible.column, visible.name.lower()) != visible.name.lower():
-            again[visible] = builder.names.fresh(visible.name)
-    if not again:
-        return relation
-    items = [Item(name, column(name)) for name in relation.operator.columns]
-    for visible, name in again.items():
-        items.append(Item(name, column(visible.column)))
-        if visible.column in builder.kinds:
-            builder.kinds[name] = builder.kinds[visible.column]
-    columns = tuple(replace(v, column=again[v]) if v in again else v for v in relation.scope.columns)
-    return Relation(Project(relation.operator, tuple(items)), replace(relation.scope, columns=columns))
 
 
 def _pivot(builder: Builder, relation: Relation, node: exp.Pivot, ctes: Mapping[str, Cte]) -> Relation:

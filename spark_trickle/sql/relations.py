@@ -4,7 +4,7 @@ clauses share.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from spark_trickle.sql.operators import Item, Join, Operator, Project, UnionAll, column
 from spark_trickle.sql.scope import Names, Scope, Visible
@@ -64,3 +64,21 @@ def union_all(branches: tuple[Built, ...], names: Names) -> Built:
     parts = [in_order(branch, names) for branch in branches]
     columns = tuple(names.fresh(name) for name in branches[0].names)
     return Built(UnionAll(tuple(parts), columns), tuple(zip(branches[0].names, columns, strict=True)))
+
+
+def separated(relation: Relation, names: Names, kinds: dict[str, str]) -> Relation:
+    """A column of its own for each name: of `a AS x, a AS y`, a clause may turn or group x and not y."""
+    owners: dict[str, str] = {}
+    again: dict[Visible, str] = {}
+    for visible in relation.scope.star():
+        if owners.setdefault(visible.column, visible.name.lower()) != visible.name.lower():
+            again[visible] = names.fresh(visible.name)
+    if not again:
+        return relation
+    items = [Item(name, column(name)) for name in relation.operator.columns]
+    for visible, name in again.items():
+        items.append(Item(name, column(visible.column)))
+        if visible.column in kinds:
+            kinds[name] = kinds[visible.column]
+    columns = tuple(replace(v, column=again[v]) if v in again else v for v in relation.scope.columns)
+    return Relation(Project(relation.operator, tuple(items)), replace(relation.scope, columns=columns))

@@ -21,7 +21,7 @@ from spark_trickle.sql.functions import (
     is_aggregate_of_collected,
     spark_name,
 )
-from spark_trickle.sql.grouping_sets import GroupingSets, grouping_sets
+from spark_trickle.sql.grouping_sets import GroupingSets, grouping_sets, has_sets
 from spark_trickle.sql.limits import Cut, Sorted, cut_of, cut_to, limited, sorted_by
 from spark_trickle.sql.operators import (
     Aggregate,
@@ -36,7 +36,7 @@ from spark_trickle.sql.operators import (
     used,
 )
 from spark_trickle.sql.parse import wrong
-from spark_trickle.sql.relations import Built, Relation, in_order
+from spark_trickle.sql.relations import Built, Relation, in_order, separated
 from spark_trickle.sql.scope import Names, Scope
 from spark_trickle.sql.stars import starred
 from spark_trickle.sql.subqueries import Pending
@@ -62,6 +62,8 @@ def select(builder: Builder, node: exp.Select, ctes: Mapping[str, Cte], outer: S
     for view in node.args.get("laterals") or ():
         where = Binding(builder.text, relation.scope, pending, outer=outer)
         relation = generators.lateral_view(builder, relation, view, where)
+    if has_sets(node.args.get("group")):
+        relation = separated(relation, builder.names, builder.kinds)
     where = Binding(builder.text, relation.scope, pending, outer=outer)
     operator = relation.operator
     condition = node.args.get("where")

@@ -58,6 +58,10 @@ PAIRS = {
         "SELECT cust, SUM(qty) FILTER (WHERE cust = 1), SUM(qty) FILTER (WHERE cust = 2) "
         "FROM after.orders GROUP BY cust"
     ),
+    "SELECT g, k, COUNT(*) AS n FROM (SELECT cust AS g, cust AS k FROM orders) GROUP BY CUBE (g, k)": (
+        "SELECT g, k, COUNT(*) FROM (SELECT cust AS g, cust AS k FROM after.orders) GROUP BY CUBE (g, k) "
+        "HAVING COUNT(*) > 0"
+    ),
     "SELECT * FROM (SELECT id, qty AS q, qty FROM orders) UNPIVOT (v FOR k IN (qty))": (
         "SELECT id, qty, 'qty', qty FROM after.orders WHERE qty IS NOT NULL"
     ),

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from sqlglot import exp
 
-from tests.support.duck import Table
+from spark_trickle.delta.nodes import plan
+from spark_trickle.delta.plan import Column
+from spark_trickle.sql.build import build
+from tests.support.duck import Lake, Table
 from tests.support.stories import kept, then
 
 SALES = Table("t", "id INTEGER, g VARCHAR, x INTEGER")
@@ -131,3 +135,22 @@ def test_c1_a_cycle_and_changes_both_ways_in_one_window() -> None:
     stream = kept(REACHED, EDGES, load={"e": [(1, 2), (2, 1)]})
     then(stream, "DELETE FROM after.e WHERE src = 2", "INSERT INTO after.e VALUES (2, 3), (3, 2)")
     assert (3.0, 6.0) in stream.rows()
+
+
+def test_a_recursion_that_is_read_twice_has_two_names_in_one_text() -> None:
+    lake = Lake([Table("e", "s INTEGER, t INTEGER")])
+    query = (
+        "SELECT s FROM e WHERE s NOT IN (SELECT COUNT(*) FROM (WITH RECURSIVE r(a, n) AS (SELECT s, 0 FROM e UNION ALL "
+        "SELECT e.t, r.n + 1 FROM r JOIN e ON r.a = e.s WHERE r.n < 2) SELECT a, n FROM r) AS x GROUP BY x.a)"
+    )
+    described: list[exp.Query] = []
+
+    def describe(asked: exp.Query) -> tuple[Column, ...]:
+        described.append(asked)
+        return lake.describe(asked)
+
+    plan(build(query, lake), describe)
+    for asked in described:
+        names = [cte.alias for cte in asked.find_all(exp.CTE)]
+        assert len(set(names)) == len(names), asked.sql(dialect="spark")
+    assert any(len(list(asked.find_all(exp.CTE))) > 1 for asked in described)

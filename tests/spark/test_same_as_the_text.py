@@ -49,6 +49,7 @@ EXACT = [
     f"SELECT * FROM {NARROW} UNPIVOT INCLUDE NULLS (v FOR k IN (a AS `A!`, d))",
     "SELECT * FROM (SELECT a AS g, a AS k, c FROM rows_) PIVOT (SUM(c) FOR k IN (1, 2))",
     "SELECT * FROM (SELECT a AS g, a, c FROM rows_) UNPIVOT (v FOR k IN (a))",
+    "SELECT g, k, COUNT(*) AS n FROM (SELECT a AS g, a AS k FROM rows_) GROUP BY CUBE (g, k)",
     f"SELECT * FROM {NARROW} AS s UNPIVOT ((v, w) FOR k IN ((s.a, s.c) AS p, (c, d))) AS u",
     "SELECT a, explode_outer(ss) AS r, posexplode(xs) FROM rows_",
     "SELECT a, inline_outer(ss) FROM rows_",
