@@ -52,7 +52,7 @@ class Leaves:
     _made: dict[tuple[Version, str], str] = field(default_factory=dict)
     _kept: list[DataFrame] = field(default_factory=list)
     _counted: dict[str, int] = field(default_factory=dict)
-    _large: frozenset[str] | None = None
+    _totals: dict[str, int] = field(default_factory=dict)
 
     def sql(self, query: exp.Expr, steps: Mapping[str, exp.Expr] | None = None) -> str:
         """The query as text that runs in the workspace. `steps` are this node's earlier steps."""
@@ -69,15 +69,13 @@ class Leaves:
                 return sql_name(self.tables[name].sql)
             return sql_name(quote(self._view(version, name)))
 
-        return resolve(query, relation).transform(self._key_range)
+        return resolve(self._with_key_ranges(query), relation)
 
     def large(self) -> frozenset[str]:
         """Leaves with more rows than it is good to move about."""
-        if self._large is None:
-            session, heads = self.workspace.session, self.workspace.heads()
-            rows = {name: rows_in(session, table) for name, table in self.tables.items() if table in heads}
-            self._large = frozenset(name for name, count in rows.items() if count > self.large_rows)
-        return self._large
+        heads = self.workspace.heads()
+        existing = [name for name, table in self.tables.items() if table in heads]
+        return frozenset(name for name in existing if self._total_rows(name) > self.large_rows)
 
     def unchanged(self, names: Iterable[str]) -> set[str]:
         """Of these sources those in which nothing changed that the plan reads. Brings small changes here."""
@@ -152,12 +150,29 @@ class Leaves:
             self._made[version, name] = self.name_view(f"before_{len(self._made)}", frame)
         return self._made[version, name]
 
-    def _key_range(self, node: exp.Expr) -> exp.Expr:
-        if not isinstance(node, exp.Anonymous) or node.name.lower() != KEY_RANGE:
-            return node
+    def _total_rows(self, name: str) -> int:
+        """Rows of a leaf's table, about: asked once a refresh."""
+        if name not in self._totals:
+            self._totals[name] = rows_in(self.workspace.session, self.tables[name])
+        return self._totals[name]
+
+    def _with_key_ranges(self, query: exp.Expr) -> exp.Expr:
+        """The query with bounds in the place of key ranges."""
+        bounded = query.copy()
+        for node in list(bounded.find_all(exp.Anonymous)):
+            if node.name.lower() == KEY_RANGE:
+                node.replace(self._key_range(node))
+        return bounded
+
+    def _key_range(self, node: exp.Anonymous) -> exp.Expr:
         column, source, source_column = node.expressions
         rows = self._fetched.get(source.name)
-        return exp.true() if rows is None else key_predicate(column, rows, source_column.name)
+        if rows is None:
+            return exp.true()
+        beside = node.find_ancestor(exp.Select)
+        leaf = beside.find(exp.Table) if beside is not None else None
+        total = self._total_rows(leaf.name) if leaf is not None and leaf.name in self.tables else None
+        return key_predicate(column, rows, source_column.name, total)
 
 
 def sql_name(text: str) -> exp.Table:
