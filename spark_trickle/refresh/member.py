@@ -41,6 +41,8 @@ class Request:
     max_change_ratio: float
     stream_tables: Mapping[TableName, StreamTable]
     """All there are, at the cut."""
+    along: frozenset[TableName] = frozenset()
+    """Refreshed only so that versions agree: the mode that was asked for does not concern them."""
     former: StreamTable | None = None
     """What a stream table was before its definition was altered."""
     gates: Mapping[TableName, Gate] = field(default_factory=dict)

@@ -27,6 +27,7 @@ from spark_trickle.model.standing import Standing
 from spark_trickle.model.stream_table import RefreshMode, Status, StreamTable
 from spark_trickle.names import TableName
 from spark_trickle.ports import CatalogPort, Lake, Workbench
+from spark_trickle.refresh.align import taken_along, whole_groups
 from spark_trickle.refresh.decide import untouched
 from spark_trickle.refresh.member import MemberResult, Request, history_row, idle_result, refresh_member
 
@@ -67,8 +68,8 @@ class Refresher:
         for attempt in range(1, self.attempts + 1):
             started = time.perf_counter()
             cut = self.catalog.cut()
-            unit = self._unit(cut, names, upstream=upstream)
-            request = self._request(cut, mode, "MANUAL", unit)
+            unit, along = self._unit(cut, names, upstream=upstream)
+            request = replace(self._request(cut, mode, "MANUAL", unit), along=along)
             self.notify(StepReached(Step.PINNED))
             try:
                 results = self._run(cut, unit, request, started)
@@ -169,7 +170,11 @@ class Refresher:
         """Refresh each in turn inside one workbench: later ones read earlier ones as staged there."""
         tables = list(unit)
         bench.expect(tables)
-        results = [refresh_member(bench, table, request, self.notify) for table in tables]
+        usual = replace(request, mode=None)
+        results = [
+            refresh_member(bench, table, usual if table.name in request.along else request, self.notify)
+            for table in tables
+        ]
         _require_acyclic(results, request)
         return results
 
@@ -188,7 +193,10 @@ class Refresher:
     def request(self, cut: Cut, initiated_by: str) -> Request:
         return self._request(cut, None, initiated_by, ())
 
-    def _unit(self, cut: Cut, names: Sequence[TableName], *, upstream: bool) -> list[StreamTable]:
+    def _unit(
+        self, cut: Cut, names: Sequence[TableName], *, upstream: bool
+    ) -> tuple[list[StreamTable], frozenset[TableName]]:
+        """All that is refreshed, in order, and which of them only so that versions agree."""
         wanted = set[TableName]()
         for name in names:
             if name not in cut.tables:
@@ -197,12 +205,14 @@ class Refresher:
         dag = dag_of(cut.tables.values())
         if upstream:
             wanted |= {above for name in names for above in dag.upstream(name) if above in cut.tables}
+        along = taken_along(cut, dag, wanted)
+        wanted |= along
         for name in wanted:
             table = cut.tables[name]
             if table.status in (Status.SUSPENDED, Status.ERROR):
                 raise SuspendedError(name, table.status, table.status_reason)
         wanted |= {table.name for table in self.followers(cut, wanted)}
-        return [cut.tables[name] for name in dag.ordered(wanted)]
+        return [cut.tables[name] for name in dag.ordered(wanted)], frozenset(along)
 
     def _request(self, cut: Cut, mode: RefreshMode | None, by: str, unit: Sequence[StreamTable]) -> Request:
         group = ",".join(str(t.name) for t in unit) if len(unit) > 1 else None
@@ -225,7 +235,11 @@ class Refresher:
             results = self.members(bench, unit, request)
             self.notify(StepReached(Step.ALL_STAGED))
             results = [_timed(result, started, alone=len(results) == 1) for result in results]
-            self._publish(_publication(swaps_of(bench), results))
+            publication = _publication(swaps_of(bench), results)
+            if len(unit) > 1:
+                whole = whole_groups(cut, (table.name for table in unit))
+                publication = replace(publication, groups=whole if publication.swaps else ())
+            self._publish(publication)
         self.notify(StepReached(Step.PUBLISHED))
         return results
 
