@@ -130,15 +130,16 @@ def _listening(limit: int) -> Iterator[Notes]:
 
 
 def _arguments(function: Callable[..., None]) -> list[dict[str, object]]:
-    """The arguments of each call that pytest would make; one mark, as these tests have."""
-    marks = [mark for mark in getattr(function, "pytestmark", ()) if mark.name == "parametrize"]
-    if not marks:
-        return [{}]
-    (mark,) = marks
-    names, choices = mark.args
-    if isinstance(names, str):
-        return [{names: choice} for choice in choices]
-    return [dict(zip(names, choice, strict=True)) for choice in choices]
+    """The arguments of each call that pytest would make: every combination of what its marks give."""
+    found: list[dict[str, object]] = [{}]
+    for mark in getattr(function, "pytestmark", ()):
+        if mark.name != "parametrize":
+            continue
+        names, choices = mark.args
+        listed = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
+        given = [dict(zip(listed, (choice,) if len(listed) == 1 else choice, strict=True)) for choice in choices]
+        found = [{**one, **other} for one in found for other in given]
+    return found
 
 
 def _frozen(load: Load) -> tuple[tuple[str, tuple[Row, ...]], ...]:
