@@ -1,5 +1,6 @@
 """Four diamonds, one below the other, over real tables: somebody writes all along, members fail, a gate closes and
-opens, and somebody reads all along. At every moment the totals of each diamond agree, and every table is its query's answer.
+opens, and somebody reads all along. At every moment the totals of each diamond agree, and every table is its query's
+answer.
 
 `TRICKLE_LONG_RUN=200` makes so many ticks; by default it is a short run. The same with schedulers that are killed is
 `test_storm`.
