@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from spark_trickle.delta.plan import PUBLIC, MaintenancePlan
@@ -18,6 +19,7 @@ from spark_trickle.spark.analysis import AnalyzedQuery, analyze, columns_read
 from spark_trickle.spark.apply import NodeApplier
 from spark_trickle.spark.failures import spark_errors, sql_errors
 from spark_trickle.spark.jobs import counting_jobs, fair_share
+from spark_trickle.spark.parallel import in_parallel
 from spark_trickle.spark.relations import Leaves
 from spark_trickle.spark.reuse import reusable
 from spark_trickle.spark.sharing import KnownChange, SharedChanges
@@ -86,7 +88,8 @@ class Bench:
         return analyze(self.workspace, query, stream_tables).analysis
 
     def expect(self, unit: Iterable[StreamTable]) -> None:
-        """These are going to be refreshed here: what several of them read is read once."""
+        """These are going to be refreshed here: what several of them read is read once, and looked for at once."""
+        looks: dict[tuple[TableName, int | None], Callable[[], object]] = {}
         for table in unit:
             if table.effective_mode is RefreshMode.FULL or not table.populated:
                 continue
@@ -95,6 +98,21 @@ class Bench:
                 if plan is not None:
                     for source in plan.sources:
                         self._shared.expect(source, columns_read(plan, source))
+                    looks.update(self._looks(table, plan))
+        if len(looks) > 1:
+            with suppress(StreamTableError):  # whoever asks for it is told
+                in_parallel(self.workspace.session, looks)
+
+    def _looks(
+        self, table: StreamTable, plan: MaintenancePlan
+    ) -> Iterator[tuple[tuple[TableName, int | None], Callable[[], object]]]:
+        """Finds out what changed in each source of a stream table, for `window` to know."""
+        for since in table.frontier.pins:
+            here = self.pin_of(since.table)
+            if here is None or here.snapshot_id == since.snapshot_id or str(since.table) not in plan.sources:
+                continue
+            columns = columns_read(plan, str(since.table))
+            yield (since.table, since.snapshot_id), partial(self._feed.window, since.table, since, columns)
 
     def window(self, table: StreamTable, since: Pin) -> Window | Broken:
         here = self.pin_of(since.table)

@@ -8,18 +8,18 @@ there instead of looking for it in files.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import types as t
-from pyspark.util import inheritable_thread_target
 
 from spark_trickle.delta.plan import WEIGHT
 from spark_trickle.names import quote
 from spark_trickle.spark.local import fetch, hand_back, travels
+from spark_trickle.spark.parallel import in_parallel
 from spark_trickle.storage.windows import Window
 
 if TYPE_CHECKING:
@@ -80,32 +80,24 @@ class SharedChanges:
             return self._of(had, columns)
         names = self._names(source, columns)
         if (local or self._is_shared(source, columns)) and change.rows <= self._small_rows:
-            brought = self._brought(source, change, names)
+            brought = self._brought(change, names)
             if brought is not None:
-                self._fetched[source] = brought()
-                return self._of(self._fetched[source], columns)
+                self._fetched[source] = brought
+                return self._of(brought, columns)
         frame = self._feed.frame(change, names)
         return (frame if names == columns else _narrowed(frame, columns)), None
 
     def prefetch(self, wanted: Mapping[str, tuple[Window | KnownChange, tuple[str, ...] | None]]) -> None:
         """Bring small changes of several sources here at the same time: each takes longer to plan than to read."""
-        work: dict[str, Callable[[], _Fetched]] = {}
+        work: dict[str, Callable[[], _Fetched | None]] = {}
         for source, (change, columns) in wanted.items():
             had = self._fetched.get(source)
             known = had is not None and had.window is change and had.columns.issuperset(columns or ())
-            if isinstance(change, KnownChange) or known or change.rows > self._small_rows:
-                continue
-            brought = self._brought(source, change, self._names(source, columns))
-            if brought is not None:
-                work[source] = brought
-        if len(work) < 2:
-            return  # whoever needs it asks for it
-        # A thread of its own would not be counted: what Spark knows of this one goes with it.
-        with ThreadPoolExecutor(max_workers=len(work)) as pool:
-            begun = {
-                source: pool.submit(inheritable_thread_target(self._session)(task)) for source, task in work.items()
-            }
-            self._fetched.update({source: future.result() for source, future in begun.items()})
+            if not isinstance(change, KnownChange) and not known and change.rows <= self._small_rows:
+                work[source] = partial(self._brought, change, self._names(source, columns))
+        if len(work) > 1:  # a single one is brought by whoever asks for it
+            found = in_parallel(self._session, work)
+            self._fetched.update({source: brought for source, brought in found.items() if brought is not None})
 
     def _is_shared(self, source: str, columns: tuple[str, ...] | None) -> bool:
         return columns is not None and self.readers(source) > 1
@@ -116,8 +108,8 @@ class SharedChanges:
             return columns
         return tuple(dict.fromkeys((*self._wanted.get(source, ()), *(columns or ()))))
 
-    def _brought(self, source: str, change: Window, names: tuple[str, ...] | None) -> Callable[[], _Fetched] | None:
-        """What brings a change here; None: its types do not travel."""
+    def _brought(self, change: Window, names: tuple[str, ...] | None) -> _Fetched | None:
+        """Bring a change here; None: its types do not travel."""
         frame = self._feed.frame(change, names, netted=False)
         schema = frame.schema
         if not travels(schema):
@@ -127,14 +119,10 @@ class SharedChanges:
         here = bool(listed) and all(isinstance(schema[name].dataType, _EXACT) for name in listed)
         if change.both_signs and not here:
             frame = self._feed.frame(change, names)
-
-        def fetched() -> _Fetched:
-            rows = fetch(frame)
-            if change.both_signs and here:
-                rows = netted(rows, listed)
-            return _Fetched(change, frozenset(names or ()), rows, schema)
-
-        return fetched
+        rows = fetch(frame)
+        if change.both_signs and here:
+            rows = netted(rows, listed)
+        return _Fetched(change, frozenset(names or ()), rows, schema)
 
     def _of(self, had: _Fetched, columns: tuple[str, ...] | None) -> tuple[DataFrame, pa.Table]:
         """What one member sees of a change: rows that differ only in columns of others are no change to it."""
