@@ -67,7 +67,7 @@ class Costs:
     """What refreshes took, in milliseconds, as far as AUTO chooses by it."""
 
     recent_ms: tuple[float, ...] = ()
-    """The last differential refreshes that changed something, two at the most."""
+    """The last differential refreshes that computed something, two at the most."""
     recompute_ms: float | None = None
     """The query computed as a whole, without internal state."""
     rebuild_ms: float | None = None

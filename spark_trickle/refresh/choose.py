@@ -16,6 +16,9 @@ LARGE_ROWS = 1_000_000
 """Sources with fewer rows together are not worth the question."""
 MARGIN = 1.2
 """So many times faster must recomputing be: who keeps changes small should not lose by chance."""
+WORTH_MEASURING = 0.25
+"""What part of building the table a differential refresh must take before recomputing is measured: building it also
+writes its state, and is often the first thing that a process does."""
 GROWTH = 2.0
 """Once the sources have grown so much, what recomputing took says little: differential refreshes are tried again."""
 
@@ -35,7 +38,7 @@ def cheaper_recomputed(table: StreamTable, source_rows: int) -> Rebuild | None:
             f"{_seconds(costs.differential_ms)}; they are tried again when its sources have doubled"
         )
         return Rebuild(Action.FULL, reason, plain=True)
-    if costs.rebuild_ms is None or costs.differential_ms * 2 < costs.rebuild_ms:
+    if costs.rebuild_ms is None or costs.differential_ms < costs.rebuild_ms * WORTH_MEASURING:
         return None
     reason = (
         f"AUTO measures once what the whole query takes: its last differential refresh took "
@@ -45,7 +48,7 @@ def cheaper_recomputed(table: StreamTable, source_rows: int) -> Rebuild | None:
 
 
 def measured(costs: Costs, rebuild: Rebuild | None, duration_ms: float, source_rows: int) -> Costs:
-    """The costs after a refresh that changed something (None: a differential one)."""
+    """The costs after a refresh that computed something (None: a differential one)."""
     if rebuild is None:
         recent = (*costs.recent_ms[-1:], duration_ms)
         # A process that has just started is slow once: of the last two the better one counts.

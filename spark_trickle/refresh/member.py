@@ -79,7 +79,7 @@ def refresh_member(bench: Workbench, table: StreamTable, request: Request, notif
     updated = _after(bench, table, frontier, done, request.now)
     if staged is not None:
         notify(StepReached(Step.STAGED, str(table.name)))
-    if staged is not None and staged.changed:
+    if staged is not None:
         rows = _source_rows(bench, updated) if _measures(updated) else 0
         updated = replace(updated, costs=measured(updated.costs, done.rebuild, duration_ms, rows))
     outcome = RefreshOutcome(
