@@ -53,7 +53,7 @@ def create_source(engine: Engine, rows: int) -> None:
 
 def create_stream_tables(engine: Engine) -> None:
     for name, query in QUERIES.items():
-        engine.create_stream_table(name, query, schedule="2s")
+        engine.create_stream_table(name, query, schedule="2s", strict=True)
 
 
 def _insert(first: int, after: int, files: int = 1) -> str:

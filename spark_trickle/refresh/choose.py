@@ -16,9 +16,10 @@ LARGE_ROWS = 1_000_000
 """Sources with fewer rows together are not worth the question."""
 MARGIN = 1.2
 """So many times faster must recomputing be: who keeps changes small should not lose by chance."""
-WORTH_MEASURING = 0.25
-"""What part of building the table a differential refresh must take before recomputing is measured: building it also
-writes its state, and is often the first thing that a process does."""
+WORTH_MEASURING = 0.5
+"""What part of building the table with its state a differential refresh must take before recomputing is measured."""
+SLOW_MS = 1000.0
+"""Differential refreshes that take less are never second-guessed."""
 GROWTH = 2.0
 """Once the sources have grown so much, what recomputing took says little: differential refreshes are tried again."""
 
@@ -38,7 +39,8 @@ def cheaper_recomputed(table: StreamTable, source_rows: int) -> Rebuild | None:
             f"{_seconds(costs.differential_ms)}; they are tried again when its sources have doubled"
         )
         return Rebuild(Action.FULL, reason, plain=True)
-    if costs.rebuild_ms is None or costs.differential_ms < costs.rebuild_ms * WORTH_MEASURING:
+    slow = costs.rebuild_ms is not None and costs.differential_ms >= max(costs.rebuild_ms * WORTH_MEASURING, SLOW_MS)
+    if costs.rebuild_ms is None or not slow:
         return None
     reason = (
         f"AUTO measures once what the whole query takes: its last differential refresh took "
