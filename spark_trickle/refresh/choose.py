@@ -24,12 +24,17 @@ GROWTH = 2.0
 """Once the sources have grown so much, what recomputing took says little: differential refreshes are tried again."""
 
 
+def worth_asking(table: StreamTable) -> bool:
+    """Whether AUTO may choose, and differential refreshes are slow: known without looking at the sources."""
+    auto = table.options.refresh_mode is RefreshMode.AUTO and not table.options.strict
+    slow = table.costs.differential_ms is not None and table.costs.differential_ms >= SLOW_MS
+    return auto and slow and table.effective_mode is RefreshMode.DIFFERENTIAL
+
+
 def cheaper_recomputed(table: StreamTable, source_rows: int) -> Rebuild | None:
     """A recomputation, if it is known to be faster, or has to be measured once."""
-    if table.options.refresh_mode is not RefreshMode.AUTO or table.options.strict or source_rows < LARGE_ROWS:
-        return None
     costs = table.costs
-    if table.effective_mode is not RefreshMode.DIFFERENTIAL or costs.differential_ms is None:
+    if not worth_asking(table) or source_rows < LARGE_ROWS or costs.differential_ms is None:
         return None
     if costs.recompute_ms is not None:
         if source_rows >= costs.rows * GROWTH or costs.recompute_ms * MARGIN >= costs.differential_ms:
@@ -39,8 +44,7 @@ def cheaper_recomputed(table: StreamTable, source_rows: int) -> Rebuild | None:
             f"{_seconds(costs.differential_ms)}; they are tried again when its sources have doubled"
         )
         return Rebuild(Action.FULL, reason, plain=True)
-    slow = costs.rebuild_ms is not None and costs.differential_ms >= max(costs.rebuild_ms * WORTH_MEASURING, SLOW_MS)
-    if costs.rebuild_ms is None or not slow:
+    if costs.rebuild_ms is None or costs.differential_ms < costs.rebuild_ms * WORTH_MEASURING:
         return None
     reason = (
         f"AUTO measures once what the whole query takes: its last differential refresh took "

@@ -17,7 +17,7 @@ from spark_trickle.model.refresh import Action, HistoryRow, Outcome, RefreshOutc
 from spark_trickle.model.stream_table import RefreshMode, Status, StreamTable
 from spark_trickle.names import TableName
 from spark_trickle.ports import Broken, Staged, Window, Workbench
-from spark_trickle.refresh.choose import cheaper_recomputed, measured
+from spark_trickle.refresh.choose import cheaper_recomputed, measured, worth_asking
 from spark_trickle.refresh.decide import (
     NOTHING_CHANGED,
     SMALL_CHANGE_ROWS,
@@ -79,8 +79,8 @@ def refresh_member(bench: Workbench, table: StreamTable, request: Request, notif
     updated = _after(bench, table, frontier, done, request.now)
     if staged is not None:
         notify(StepReached(Step.STAGED, str(table.name)))
-    if staged is not None:
-        rows = _source_rows(bench, updated) if _measures(updated) else 0
+        # Asking for the sources' sizes opens each of them: only where they are written down.
+        rows = _source_rows(bench, updated) if done.rebuild is not None and _measures(updated) else 0
         updated = replace(updated, costs=measured(updated.costs, done.rebuild, duration_ms, rows))
     outcome = RefreshOutcome(
         name=str(table.name),
@@ -181,7 +181,7 @@ def _rather(
 ) -> Rebuild | None:
     """A rebuild although the changes are known: because it was asked for, is faster, or state is missing."""
     found = full_by_mode(table) or _too_much(bench, table, windows, request.max_change_ratio)
-    if found is None and request.mode is not RefreshMode.DIFFERENTIAL and _measures(table):
+    if found is None and request.mode is not RefreshMode.DIFFERENTIAL and worth_asking(table):
         found = cheaper_recomputed(table, _source_rows(bench, table))
     if found is None and table.state_left_behind:
         found = Rebuild(Action.REINITIALIZE, "its internal state was left behind when AUTO recomputed the query")

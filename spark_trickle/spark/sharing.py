@@ -75,8 +75,8 @@ class SharedChanges:
         """The change with these columns and its weight; its rows, too, when they are here. `local` asks for that."""
         if isinstance(change, KnownChange):
             return _narrowed(change.frame, columns), None
-        had = self._fetched.get(source)
-        if had is not None and had.window is change and had.columns.issuperset(columns or ()):
+        had = self._here(source, change, columns)
+        if had is not None:
             return self._of(had, columns)
         names = self._names(source, columns)
         if (local or self._is_shared(source, columns)) and change.rows <= self._small_rows:
@@ -91,13 +91,19 @@ class SharedChanges:
         """Bring small changes of several sources here at the same time: each takes longer to plan than to read."""
         work: dict[str, Callable[[], _Fetched | None]] = {}
         for source, (change, columns) in wanted.items():
-            had = self._fetched.get(source)
-            known = had is not None and had.window is change and had.columns.issuperset(columns or ())
-            if not isinstance(change, KnownChange) and not known and change.rows <= self._small_rows:
+            if isinstance(change, KnownChange) or self._here(source, change, columns) is not None:
+                continue
+            if change.rows <= self._small_rows:
                 work[source] = partial(self._brought, change, self._names(source, columns))
         if len(work) > 1:  # a single one is brought by whoever asks for it
             found = in_parallel(self._session, work)
             self._fetched.update({source: brought for source, brought in found.items() if brought is not None})
+
+    def _here(self, source: str, change: Window, columns: tuple[str, ...] | None) -> _Fetched | None:
+        """What was brought of this change already, if it has all of the columns."""
+        had = self._fetched.get(source)
+        fits = had is not None and had.window is change and had.columns.issuperset(columns or ())
+        return had if fits else None
 
     def _is_shared(self, source: str, columns: tuple[str, ...] | None) -> bool:
         return columns is not None and self.readers(source) > 1
