@@ -36,6 +36,9 @@ THERE, EMPTY, FLAG, GONE, CAME = (
     "_trickle_gone",
     "_trickle_came",
 )
+FILE, POSITION = "_trickle_file", "_trickle_pos"
+"""Where the old row is: columns of `step.target` and of the transitions of it, if whoever runs them has addresses."""
+_ADDRESS = (FILE, POSITION)
 _X, _R = "_trickle_x", "_trickle_r"
 
 
@@ -44,8 +47,12 @@ def old(name: str) -> str:
     return f"_trickle_old_{name}"
 
 
-def transitions(node: Node) -> exp.Query:
-    """Per touched group: keys, old and new values, whether the row goes, comes, or must be recomputed."""
+def transitions(node: Node, *, addressed: bool = False) -> exp.Query:
+    """Per touched group: keys, old and new values, whether the row goes, comes, or must be recomputed.
+
+    Args:
+        addressed: the target has the addresses of its rows, and the old rows' are wanted.
+    """
     groups = groups_of(node)
     there = _present(THERE, TARGET_ALIAS) if groups.keys else exp.true()
     values: dict[str, exp.Expr] = {}
@@ -63,6 +70,7 @@ def transitions(node: Node) -> exp.Query:
         exp.alias_(there.copy(), THERE, quoted=True),
         exp.alias_(empty, EMPTY, quoted=True),
         exp.alias_(must_recompute(groups), FLAG, quoted=True),
+        *(column(name, TARGET_ALIAS) for name in _ADDRESS if addressed),
     ).from_(step(DELTA, DELTA_ALIAS))
     known = exp.select("*", exp.alias_(exp.true(), THERE, quoted=True)).from_(step(TARGET, "_trickle_known"))
     target = known.subquery(exp.to_identifier(TARGET_ALIAS, quoted=True))
@@ -70,10 +78,10 @@ def transitions(node: Node) -> exp.Query:
         inner = inner.join(target, on=same_key(groups.keys, TARGET_ALIAS, DELTA_ALIAS), join_type="left")
     else:
         inner = inner.join(target, join_type="cross")
-    return _judged(inner, groups.keys, tuple(values))
+    return _judged(inner, groups.keys, tuple(values), addressed=addressed)
 
 
-def settled(node: Node) -> exp.Query:
+def settled(node: Node, *, addressed: bool = False) -> exp.Query:
     """The transitions with the recomputed rows of flagged groups in place; one that was not found again is empty."""
     groups = groups_of(node)
     names = tuple(kept.column for kept in groups.kept)
@@ -86,13 +94,14 @@ def settled(node: Node) -> exp.Query:
         exp.alias_(column(THERE, _X), THERE, quoted=True),
         exp.alias_(_either(flag, exp.not_(found), column(EMPTY, _X)), EMPTY, quoted=True),
         exp.alias_(exp.false(), FLAG, quoted=True),
+        *(column(name, _X) for name in _ADDRESS if addressed),
     ).from_(step(TRANSITIONS, _X))
     again = exp.select("*", exp.alias_(exp.true(), "_trickle_found", quoted=True)).from_(
         step(RECOMPUTED, "_trickle_again")
     )
     result = again.subquery(exp.to_identifier(_R, quoted=True))
     on = same_key(groups.keys, _X, _R) if groups.keys else exp.true()
-    return _judged(inner.join(result, on=on, join_type="left"), groups.keys, names)
+    return _judged(inner.join(result, on=on, join_type="left"), groups.keys, names, addressed=addressed)
 
 
 def flagged_keys(node: Node) -> exp.Query:
@@ -179,7 +188,7 @@ def new_rows(node: Node) -> exp.Query:
     return exp.select(*chosen).from_(step(TRANSITIONS, _X)).where(column(CAME, _X))
 
 
-def _judged(inner: exp.Select, keys: tuple[str, ...], names: tuple[str, ...]) -> exp.Query:
+def _judged(inner: exp.Select, keys: tuple[str, ...], names: tuple[str, ...], *, addressed: bool) -> exp.Query:
     """Add what happened to each row; what stays as it was neither goes nor comes."""
     same = exp.and_(
         *(exp.NullSafeEQ(this=column(old(name), _R), expression=column(name, _R)) for name in names), exp.true()
@@ -188,8 +197,9 @@ def _judged(inner: exp.Select, keys: tuple[str, ...], names: tuple[str, ...]) ->
     stays = exp.paren(exp.and_(there.copy(), exp.not_(empty.copy()), exp.paren(same)))
     # A flagged row is not judged by values that are about to be replaced.
     moved = exp.or_(column(FLAG, _R), exp.not_(stays))
+    carried = (*keys, *(old(name) for name in names), *names, THERE, EMPTY, FLAG, *(_ADDRESS if addressed else ()))
     return exp.select(
-        *(column(name, _R) for name in (*keys, *(old(name) for name in names), *names, THERE, EMPTY, FLAG)),
+        *(column(name, _R) for name in carried),
         exp.alias_(exp.and_(there.copy(), exp.paren(moved.copy())), GONE, quoted=True),
         exp.alias_(exp.and_(exp.not_(empty.copy()), exp.paren(moved.copy())), CAME, quoted=True),
     ).from_(inner.subquery(exp.to_identifier(_R, quoted=True)))

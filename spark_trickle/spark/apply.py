@@ -1,13 +1,12 @@
 """Applies the change of one node to its table.
 
 Jobs of a small change, and what each is for. Groups: one or two to compute old and new rows of the touched groups (the
-table is broadcast when it is small); when groups must be recomputed, two more; one or two for the MERGE (broadcast,
-write). Bags: one to compute the delta, one to append, or two to four to find the removed rows and MERGE.
+table is broadcast when it is small); when groups must be recomputed, two more. Bags: one to compute the delta, two to
+find the rows that go. `place` writes what was computed, mostly without a job.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
@@ -23,40 +22,23 @@ from spark_trickle.delta.plan import (
     PUBLIC,
     RECOMPUTED,
     TARGET,
-    WEIGHT,
     Delta,
     Groups,
     Node,
     Partitions,
 )
-from spark_trickle.errors import InternalError
 from spark_trickle.names import TableName, quote
 from spark_trickle.spark.failures import spark_errors
-from spark_trickle.spark.local import fetch, hand_back, key_predicate, travels
+from spark_trickle.spark.local import fetch, hand_back, travels
+from spark_trickle.spark.place import Computed, Placer
 from spark_trickle.spark.relations import Leaves, sql_name
-from spark_trickle.spark.write import NOTHING, Writer, Written, delete_by_address
+from spark_trickle.spark.write import NOTHING, Writer, Written
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame
-    from pyspark.sql import types as t
 
 
 _SIDE = "_trickle_side"
-
-
-@dataclass(slots=True)
-class _Computed:
-    """What a step computed: a view, and its rows when they were fetched."""
-
-    view: str
-    schema: t.StructType
-    rows: pa.Table | None
-    count: int
-
-    @property
-    def name(self) -> exp.Expr:
-        return sql_name(quote(self.view))
 
 
 class NodeApplier:
@@ -69,6 +51,7 @@ class NodeApplier:
         self._node = node
         self._table = table
         self._target: exp.Expr = sql_name(table.sql)
+        self._placer = Placer(leaves, writer, node, table)
         self._small = False
         self._change: DataFrame | None = None
 
@@ -109,7 +92,7 @@ class NodeApplier:
         self._share(again, steps)
         return self._rows(self._compute(self._leaves.sql(again.query, steps), "delta", fetched=self._small))
 
-    def _rows(self, found: _Computed) -> Written:
+    def _rows(self, found: Computed) -> Written:
         """Write a change that is rows with weights."""
         if found.count == 0:
             return NOTHING
@@ -118,7 +101,7 @@ class NodeApplier:
             self._change = frame
         if self._node.label != PUBLIC:
             self._leaves.set_changes(self._node.label, frame, found.count, found.rows)
-        return self._keyed(found) if self._node.key else self._bag(found)
+        return self._placer.rows(found)
 
     def _one_row(self) -> Written:
         """A table of at most one row, over tables of one row: computing it again is the cheapest delta."""
@@ -131,13 +114,13 @@ class NodeApplier:
         now, before = (rows.filter(side).drop_columns(_SIDE) for side in (pc.field(_SIDE), pc.invert(pc.field(_SIDE))))
         if now.to_pylist() == before.to_pylist():
             return NOTHING
-        self._writer.replace_rows(self._table, hand_back(self._session, now, frame.schema))
+        self._placer.replace(now, frame.schema)
         return Written(now.num_rows, before.num_rows, 1)
 
     def _plain_types(self) -> bool:
         return travels(self._session.table(self._table.sql).schema)
 
-    def _compute(self, text: str, what: str, *, fetched: bool) -> _Computed:
+    def _compute(self, text: str, what: str, *, fetched: bool) -> Computed:
         """Run a query once: its rows come here when they are few, and stay cached in Spark when they are not."""
         with spark_errors(f"computing the {what} of '{self._table}'"):
             frame = self._session.sql(text)
@@ -150,54 +133,26 @@ class NodeApplier:
             else:
                 rows, frame = None, self._leaves.keep(frame)
                 count = frame.count()
-        return _Computed(self._leaves.name_view(f"{what}_{self._node.label}", frame), schema, rows, count)
-
-    def _keyed(self, found: _Computed) -> Written:
-        removed, added = self._signs(found)
-        steps: dict[str, exp.Expr] = {DELTA: found.name, TARGET: self._target}
-        if self._writer.rows(self._table) <= self._leaves.rewrite_rows:
-            rows = self._session.sql(self._leaves.sql(merge.keyed_rewritten(self._node), steps))
-            self._writer.replace_rows(self._table, rows)
-            return Written(added, removed, 1)
-        if not self._large():
-            self._run(merge.keyed_merge_statement(self._node), steps)
-            return Written(added, removed, 1)
-        if removed:
-            self._run(merge.keyed_removal_statement(self._node), steps)
-        return Written(0, removed, int(removed > 0)) + self._append_added(found, added)
-
-    def _append_added(self, found: _Computed, added: int) -> Written:
-        """Append the rows of a delta that come, each as often as its weight says."""
-        if not added:
-            return NOTHING
-        listed = ", ".join(quote(name) for name in self._node.columns)
-        copies = (
-            f"SELECT {listed} FROM {quote(found.view)} "
-            f"LATERAL VIEW EXPLODE(SEQUENCE(1, CAST({WEIGHT} AS INT))) AS _trickle_copy WHERE {WEIGHT} > 0"
-        )
-        self._writer.append(self._table, self._session.sql(copies))
-        return Written(added, 0, 1)
-
-    def _large(self) -> bool:
-        """Whether the table is too large for a join that cannot broadcast the change, as a MERGE with inserts is."""
-        return self._writer.rows(self._table) > self._leaves.large_rows
+        return Computed(self._leaves.name_view(f"{what}_{self._node.label}", frame), schema, rows, count)
 
     def _groups(self, query: exp.Query, steps: dict[str, exp.Expr]) -> Written:
         upkeep = self._node.upkeep
         assert isinstance(upkeep, Groups)
         # The delta goes into the query as it is: partial aggregates, old rows and new rows in one job.
         steps[DELTA] = exp.Subquery(this=self._leaves.resolved(query, steps))
-        large = bool(upkeep.keys) and self._large()
+        addressed = self._placer.addressed_target() if self._small else None
+        if addressed is not None:
+            steps[TARGET] = addressed
+        large = bool(upkeep.keys) and self._placer.large
         if large:
             partials = self._compute(self._leaves.sql(query, steps), "delta", fetched=self._small)
             steps[DELTA] = partials.name
             steps[TARGET] = exp.Subquery(this=self._leaves.resolved(transitions.touched_rows(self._node), steps))
-        found = self._compute(
-            self._leaves.sql(transitions.transitions(self._node), steps), "transitions", fetched=self._small
-        )
+        judged = transitions.transitions(self._node, addressed=addressed is not None)
+        found = self._compute(self._leaves.sql(judged, steps), "transitions", fetched=self._small)
         steps[transitions.TRANSITIONS] = found.name
         if self._counts(found, transitions.FLAG)[0]:
-            found = self._recompute(steps)
+            found = self._recompute(steps, addressed=addressed is not None)
             steps[transitions.TRANSITIONS] = found.name
         gone, came = self._counts(found, transitions.GONE, transitions.CAME)
         if not gone and not came:
@@ -206,27 +161,9 @@ class NodeApplier:
             changes = self._session.sql(self._leaves.sql(transitions.change(self._node), steps))
             self._leaves.set_changes(self._node.label, changes, gone + came, None)
             self._change = changes if found.rows is not None else None
-        return self._write_groups({**steps, TARGET: self._target}, gone, came, large=large)
+        return self._placer.groups(found, {**steps, TARGET: self._target}, gone, came)
 
-    def _write_groups(self, steps: dict[str, exp.Expr], gone: int, came: int, *, large: bool) -> Written:
-        rows = self._session.sql(self._leaves.sql(transitions.new_rows(self._node), steps))
-        if self._node.key == ():
-            self._writer.replace_rows(self._table, rows)
-            return Written(came, gone, 1)
-        if not large and self._writer.rows(self._table) <= self._leaves.rewrite_rows:
-            rows = self._session.sql(self._leaves.sql(transitions.rewritten(self._node), steps))
-            self._writer.replace_rows(self._table, rows)
-            return Written(came, gone, 1)
-        if not large:
-            self._run(transitions.write_statement(self._node), steps)
-            return Written(came, gone, 1)
-        if gone:
-            self._run(transitions.removal_statement(self._node), steps)
-        if came:
-            self._writer.append(self._table, rows)
-        return Written(came, gone, int(gone > 0) + int(came > 0))
-
-    def _recompute(self, steps: dict[str, exp.Expr]) -> _Computed:
+    def _recompute(self, steps: dict[str, exp.Expr], *, addressed: bool) -> Computed:
         """Compute flagged groups from their rows, and put them in the place of what could not be merged."""
         keys = self._compute(
             self._leaves.sql(transitions.flagged_keys(self._node), steps), "groups", fetched=self._small
@@ -234,58 +171,13 @@ class NodeApplier:
         steps[GROUPS] = keys.name
         self._leaves.set_bounds(GROUPS, keys.rows)
         steps[RECOMPUTED] = exp.Subquery(this=self._leaves.resolved(merge.recomputed(self._node), steps))
-        text = self._leaves.sql(transitions.settled(self._node), steps)
+        text = self._leaves.sql(transitions.settled(self._node, addressed=addressed), steps)
         return self._compute(text, "settled", fetched=self._small)
 
-    def _counts(self, found: _Computed, *flags: str) -> list[int]:
+    def _counts(self, found: Computed, *flags: str) -> list[int]:
         """In how many rows each flag is set."""
         if found.rows is not None:
             return [int(pc.sum(found.rows.column(flag)).as_py() or 0) for flag in flags]
         sums = ", ".join(f"COALESCE(SUM(CASE WHEN {quote(flag)} THEN 1 ELSE 0 END), 0)" for flag in flags)
         with spark_errors(f"counting the changes of '{self._table}'"):
             return [int(n) for n in self._session.sql(f"SELECT {sums} FROM {quote(found.view)}").collect()[0]]
-
-    def _bag(self, found: _Computed) -> Written:
-        removed, added = self._signs(found)
-        if removed == 0:
-            return self._append_added(found, added)
-        target = self._session.table(self._table.sql).schema
-        together = added > 0 and not self._large()
-        statement = delete_by_address(
-            self._table, target, quote(found.view), self._prune(found, target), inserts=together
-        )
-        deleted = self._writer.statement(self._table, statement).deleted
-        if deleted != removed:
-            raise InternalError(
-                f"'{self._table}' should have lost {removed} rows and lost {deleted}; nothing was published",
-                hint=f"refresh_stream_table('{self._table}', mode='FULL') rebuilds it; please report this",
-            )
-        if together:
-            return Written(added, removed, 1)
-        return Written(0, removed, 1) + self._append_added(found, added)
-
-    def _signs(self, found: _Computed) -> tuple[int, int]:
-        """How many rows the delta removes and adds."""
-        if found.rows is not None:
-            weights = found.rows.column(WEIGHT).to_pylist()
-            return -sum(w for w in weights if w < 0), sum(w for w in weights if w > 0)
-        sums = ", ".join(f"COALESCE(SUM(GREATEST({sign}{WEIGHT}, 0)), 0)" for sign in ("-", ""))
-        row = self._session.sql(f"SELECT {sums} FROM {quote(found.view)}").collect()[0]
-        return int(row[0]), int(row[1])
-
-    def _prune(self, found: _Computed, target: t.StructType) -> str:
-        """Bounds of the removed rows, so that files which cannot hold them are not read."""
-        if found.rows is None:
-            return "TRUE"
-        gone = found.rows.filter(pc.less(found.rows.column(WEIGHT), 0))
-        bounds = []
-        for column in target.fields:
-            values = gone.column(column.name)
-            if values.null_count == 0:
-                predicate = key_predicate(exp.column(column.name, table="trickle_t", quoted=True), gone, column.name)
-                if not isinstance(predicate, exp.Boolean):
-                    bounds.append(predicate.sql(dialect="spark"))
-        return " AND ".join(bounds) or "TRUE"
-
-    def _run(self, statement: exp.Expr, steps: dict[str, exp.Expr]) -> None:
-        self._writer.statement(self._table, self._leaves.sql(statement, steps))

@@ -13,9 +13,11 @@ from pyspark.sql import types as t
 from spark_trickle.delta.types import hard_to_group, is_map
 from spark_trickle.names import TableName, quote
 from spark_trickle.spark.failures import spark_errors
-from spark_trickle.storage.iceberg import counts, load, rows_in
+from spark_trickle.storage.direct import Addresses, DirectWriter, arrow_schema, directly_writable
+from spark_trickle.storage.iceberg import JavaTable, counts, load, rows_in
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 PROPERTIES = {
@@ -49,6 +51,17 @@ class Written:
 
 
 NOTHING = Written(0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Direct:
+    """A version of a table that can be written without Spark."""
+
+    name: TableName
+    table: JavaTable
+    schema: pa.Schema
+    files: int
+    """Data files that it has."""
 
 
 class Writer:
@@ -88,6 +101,25 @@ class Writer:
         with self._marked(f"writing '{table}'"):
             frame.coalesce(1).writeTo(table.sql).overwrite(f.lit(True))
 
+    def direct(self, table: TableName) -> Direct | None:
+        """The table for writing without Spark; None: only Spark can write it."""
+        java = load(self._session, table)
+        if not directly_writable(java):
+            return None
+        schema = arrow_schema(self._session, java)
+        if schema is None:
+            return None
+        (files,) = counts(java.currentSnapshot(), "total-data-files")
+        return Direct(table, java, schema, files or 0)
+
+    def change_directly(self, direct: Direct, added: pa.Table, removed: Addresses) -> None:
+        with spark_errors(f"writing a change to '{direct.name}'"):
+            DirectWriter(self._session, direct.table, direct.schema, self._summary).change(added, removed)
+
+    def replace_directly(self, direct: Direct, rows: pa.Table) -> None:
+        with spark_errors(f"writing '{direct.name}'"):
+            DirectWriter(self._session, direct.table, direct.schema, self._summary).replace(rows)
+
     @contextmanager
     def _marked(self, doing: str) -> Iterator[None]:
         for key, value in self._summary.items():
@@ -121,23 +153,10 @@ def delete_by_address(table: TableName, columns: t.StructType, delta_view: str, 
     Rows of a bag may repeat and have no key: of several equal ones just so many are deleted, by file and position.
     """
     names = [quote(c.name) for c in columns.fields]
-    match = " AND ".join(_equal(c) for c in columns.fields)
     listed = ", ".join(names)
     empty = ", ".join(f"CAST(NULL AS {c.dataType.simpleString()}) AS {quote(c.name)}" for c in columns.fields)
-    removed = (
-        "SELECT *, -_weight AS _trickle_copies, MONOTONICALLY_INCREASING_ID() AS _trickle_row "
-        f"FROM {delta_view} WHERE _weight < 0"
-    )
-    numbered = (
-        "SELECT trickle_t._file, trickle_t._pos, trickle_d._trickle_copies, "
-        "ROW_NUMBER() OVER (PARTITION BY trickle_d._trickle_row ORDER BY trickle_t._file, trickle_t._pos) "
-        "AS _trickle_nth "
-        f"FROM {table.sql} AS trickle_t JOIN ({removed}) AS trickle_d ON {match} WHERE {prune}"
-    )
-    source = (
-        f"SELECT _file AS trickle_file, _pos AS trickle_pos, {empty} "
-        f"FROM ({numbered}) WHERE _trickle_nth <= _trickle_copies"
-    )
+    found = row_addresses(table, columns, delta_view, prune)
+    source = f"SELECT _file AS trickle_file, _pos AS trickle_pos, {empty} FROM ({found})"
     if inserts:
         source += (
             f" UNION ALL SELECT CAST(NULL AS STRING), CAST(NULL AS BIGINT), {listed} FROM {delta_view} "
@@ -152,6 +171,32 @@ def delete_by_address(table: TableName, columns: t.StructType, delta_view: str, 
         values = ", ".join(f"trickle_s.{name}" for name in names)
         statement += f" WHEN NOT MATCHED THEN INSERT ({listed}) VALUES ({values})"
     return statement
+
+
+def row_addresses(table: TableName, columns: t.StructType, delta_view: str, prune: str) -> str:
+    """File and position of as many copies of each row as its weight says go."""
+    match = " AND ".join(_equal(c) for c in columns.fields)
+    removed = (
+        "SELECT *, -_weight AS _trickle_copies, MONOTONICALLY_INCREASING_ID() AS _trickle_row "
+        f"FROM {delta_view} WHERE _weight < 0"
+    )
+    numbered = (
+        "SELECT trickle_t._file, trickle_t._pos, trickle_d._trickle_copies, "
+        "ROW_NUMBER() OVER (PARTITION BY trickle_d._trickle_row ORDER BY trickle_t._file, trickle_t._pos) "
+        "AS _trickle_nth "
+        f"FROM {table.sql} AS trickle_t JOIN ({removed}) AS trickle_d ON {match} WHERE {prune}"
+    )
+    return f"SELECT _file, _pos FROM ({numbered}) WHERE _trickle_nth <= _trickle_copies"
+
+
+def keyed_addresses(table: TableName, key: tuple[str, ...], delta_view: str, prune: str) -> str:
+    """File and position of the rows whose keys a change takes away."""
+    listed = ", ".join(quote(name) for name in key)
+    match = " AND ".join(f"trickle_t.{quote(name)} <=> trickle_d.{quote(name)}" for name in key)
+    return (
+        f"SELECT /*+ BROADCAST(trickle_d) */ trickle_t._file, trickle_t._pos FROM {table.sql} AS trickle_t "
+        f"JOIN (SELECT {listed} FROM {delta_view} WHERE _weight < 0) AS trickle_d ON {match} WHERE {prune}"
+    )
 
 
 def _equal(column: t.StructField) -> str:

@@ -1,0 +1,236 @@
+"""Puts the computed change of a node into its table.
+
+Rows that are at hand are written directly (`storage/direct.py`): all that it takes is the addresses of the rows that
+go. What stayed in Spark because it is large, types that only Spark writes, and tables of an older format go by MERGE.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from sqlglot import exp
+
+from spark_trickle.delta import merge, transitions
+from spark_trickle.delta.plan import DELTA, TARGET, WEIGHT, Node
+from spark_trickle.errors import InternalError
+from spark_trickle.names import TableName, quote
+from spark_trickle.spark.failures import spark_errors
+from spark_trickle.spark.local import fetch, hand_back, key_predicate
+from spark_trickle.spark.relations import Leaves, sql_name
+from spark_trickle.spark.write import (
+    NOTHING,
+    Direct,
+    Writer,
+    Written,
+    delete_by_address,
+    keyed_addresses,
+    row_addresses,
+)
+from spark_trickle.storage.direct import NO_ADDRESSES, Addresses, fits
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql import types as t
+
+MOST_FILES = 8
+"""A small table with so many files is written anew, into one: each refresh reads all of them."""
+
+
+@dataclass(slots=True)
+class Computed:
+    """What a step computed: a view, and its rows when they were fetched."""
+
+    view: str
+    schema: t.StructType
+    rows: pa.Table | None
+    count: int
+
+    @property
+    def name(self) -> exp.Expr:
+        return sql_name(quote(self.view))
+
+
+class Placer:
+    """Writes the changes of one node's table."""
+
+    def __init__(self, leaves: Leaves, writer: Writer, node: Node, table: TableName) -> None:
+        self._leaves = leaves
+        self._session = leaves.workspace.session
+        self._writer = writer
+        self._node = node
+        self._table = table
+
+    @property
+    def large(self) -> bool:
+        """Whether the table is too large for a join that cannot broadcast the change, as a MERGE with inserts is."""
+        return self._writer.rows(self._table) > self._leaves.large_rows
+
+    def addressed_target(self) -> exp.Expr | None:
+        """The table with the address of each row; None: addresses are of no use, because it is written by Spark."""
+        direct = self._writer.direct(self._table)
+        if direct is None or not self._node.key or self._rewrites(direct):
+            return None
+        address = {"_file": transitions.FILE, "_pos": transitions.POSITION}
+        named = (exp.alias_(exp.column(hidden), name, quoted=True) for hidden, name in address.items())
+        return exp.select("*", *named).from_(sql_name(self._table.sql)).subquery()
+
+    def replace(self, rows: pa.Table, schema: t.StructType) -> None:
+        """Let the table hold these rows only."""
+        direct = self._writer.direct(self._table)
+        if direct is not None and fits(rows.schema, direct.schema):
+            self._writer.replace_directly(direct, rows)
+        else:
+            self._writer.replace_rows(self._table, hand_back(self._session, rows, schema))
+
+    def groups(self, found: Computed, steps: dict[str, exp.Expr], gone: int, came: int) -> Written:
+        """Write the transitions of groups: `gone` rows go and `came` rows come."""
+        new = None if found.rows is None else found.rows.filter(pc.field(transitions.CAME))
+        if self._node.key == ():
+            if new is not None:
+                self.replace(new.select(list(self._node.columns)), self._session.table(self._table.sql).schema)
+            else:
+                self._writer.replace_rows(self._table, self._new_rows(steps))
+            return Written(came, gone, 1)
+        direct = self._writer.direct(self._table)
+        if new is not None and found.rows is not None and transitions.FILE in found.rows.column_names:
+            old = found.rows.filter(pc.field(transitions.GONE))
+            addresses = Addresses.of(old.column(transitions.FILE), old.column(transitions.POSITION))
+            rows = new.select(list(self._node.columns))
+            if direct is not None and fits(rows.schema, direct.schema):
+                return self._directly(direct, rows, addresses, gone)
+        return self._groups_by_statement(steps, gone, came, rewrites=self._rewrites(direct))
+
+    def rows(self, found: Computed) -> Written:
+        """Write rows with weights."""
+        removed, added = self._signs(found)
+        direct = None if found.rows is None else self._writer.direct(self._table)
+        if direct is not None and found.rows is not None and not (self._node.key and self._rewrites(direct)):
+            came = _copies(found.rows, self._node.columns)
+            if fits(came.schema, direct.schema):
+                return self._directly(direct, came, self._addresses(found, removed), removed)
+        return self._keyed(found, removed, added) if self._node.key else self._bag(found, removed, added)
+
+    def _rewrites(self, direct: Direct | None) -> bool:
+        """Whether a small table is written anew rather than changed."""
+        small = self._writer.rows(self._table) <= self._leaves.rewrite_rows
+        return small and (direct is None or direct.files >= MOST_FILES)
+
+    def _directly(self, direct: Direct, rows: pa.Table, addresses: Addresses, removed: int) -> Written:
+        self._require(addresses.count, removed)
+        self._writer.change_directly(direct, rows, addresses)
+        return Written(rows.num_rows, removed, 1)
+
+    def _addresses(self, found: Computed, removed: int) -> Addresses:
+        """Where the rows are that a delta takes away."""
+        if not removed:
+            return NO_ADDRESSES
+        target = self._session.table(self._table.sql).schema
+        prune = self._prune(found, target)
+        if self._node.key:
+            text = keyed_addresses(self._table, self._node.key, quote(found.view), prune)
+        else:
+            text = row_addresses(self._table, target, quote(found.view), prune)
+        with spark_errors(f"looking for rows of '{self._table}'"):
+            rows = fetch(self._session.sql(text))
+        return Addresses.of(rows.column(0), rows.column(1))
+
+    def _groups_by_statement(self, steps: dict[str, exp.Expr], gone: int, came: int, *, rewrites: bool) -> Written:
+        if rewrites:
+            rows = self._session.sql(self._leaves.sql(transitions.rewritten(self._node), steps))
+            self._writer.replace_rows(self._table, rows)
+            return Written(came, gone, 1)
+        if not self.large:
+            self._run(transitions.write_statement(self._node), steps)
+            return Written(came, gone, 1)
+        if gone:
+            self._run(transitions.removal_statement(self._node), steps)
+        if came:
+            self._writer.append(self._table, self._new_rows(steps))
+        return Written(came, gone, int(gone > 0) + int(came > 0))
+
+    def _new_rows(self, steps: dict[str, exp.Expr]) -> DataFrame:
+        return self._session.sql(self._leaves.sql(transitions.new_rows(self._node), steps))
+
+    def _keyed(self, found: Computed, removed: int, added: int) -> Written:
+        steps: dict[str, exp.Expr] = {DELTA: found.name, TARGET: sql_name(self._table.sql)}
+        if self._writer.rows(self._table) <= self._leaves.rewrite_rows:
+            rows = self._session.sql(self._leaves.sql(merge.keyed_rewritten(self._node), steps))
+            self._writer.replace_rows(self._table, rows)
+            return Written(added, removed, 1)
+        if not self.large:
+            self._run(merge.keyed_merge_statement(self._node), steps)
+            return Written(added, removed, 1)
+        if removed:
+            self._run(merge.keyed_removal_statement(self._node), steps)
+        return Written(0, removed, int(removed > 0)) + self._append_added(found, added)
+
+    def _append_added(self, found: Computed, added: int) -> Written:
+        """Append the rows of a delta that come, each as often as its weight says."""
+        if not added:
+            return NOTHING
+        listed = ", ".join(quote(name) for name in self._node.columns)
+        copies = (
+            f"SELECT {listed} FROM {quote(found.view)} "
+            f"LATERAL VIEW EXPLODE(SEQUENCE(1, CAST({WEIGHT} AS INT))) AS _trickle_copy WHERE {WEIGHT} > 0"
+        )
+        self._writer.append(self._table, self._session.sql(copies))
+        return Written(added, 0, 1)
+
+    def _bag(self, found: Computed, removed: int, added: int) -> Written:
+        if removed == 0:
+            return self._append_added(found, added)
+        target = self._session.table(self._table.sql).schema
+        together = added > 0 and not self.large
+        statement = delete_by_address(
+            self._table, target, quote(found.view), self._prune(found, target), inserts=together
+        )
+        self._require(self._writer.statement(self._table, statement).deleted, removed)
+        if together:
+            return Written(added, removed, 1)
+        return Written(0, removed, 1) + self._append_added(found, added)
+
+    def _require(self, deleted: int, removed: int) -> None:
+        """What goes has to be there: otherwise the table is not what the change was computed for."""
+        if deleted != removed:
+            raise InternalError(
+                f"'{self._table}' should have lost {removed} rows and lost {deleted}; nothing was published",
+                hint=f"refresh_stream_table('{self._table}', mode='FULL') rebuilds it; please report this",
+            )
+
+    def _signs(self, found: Computed) -> tuple[int, int]:
+        """How many rows the delta removes and adds."""
+        if found.rows is not None:
+            weights = found.rows.column(WEIGHT).to_pylist()
+            return -sum(w for w in weights if w < 0), sum(w for w in weights if w > 0)
+        sums = ", ".join(f"COALESCE(SUM(GREATEST({sign}{WEIGHT}, 0)), 0)" for sign in ("-", ""))
+        row = self._session.sql(f"SELECT {sums} FROM {quote(found.view)}").collect()[0]
+        return int(row[0]), int(row[1])
+
+    def _prune(self, found: Computed, target: t.StructType) -> str:
+        """Bounds of the removed rows, so that files which cannot hold them are not read."""
+        if found.rows is None:
+            return "TRUE"
+        gone = found.rows.filter(pc.less(found.rows.column(WEIGHT), 0))
+        bounds = []
+        for column in target.fields:
+            values = gone.column(column.name)
+            if values.null_count == 0:
+                predicate = key_predicate(exp.column(column.name, table="trickle_t", quoted=True), gone, column.name)
+                if not isinstance(predicate, exp.Boolean):
+                    bounds.append(predicate.sql(dialect="spark"))
+        return " AND ".join(bounds) or "TRUE"
+
+    def _run(self, statement: exp.Expr, steps: dict[str, exp.Expr]) -> None:
+        self._writer.statement(self._table, self._leaves.sql(statement, steps))
+
+
+def _copies(rows: pa.Table, columns: tuple[str, ...]) -> pa.Table:
+    """The rows that come, each as often as its weight says."""
+    came = rows.filter(pc.greater(rows.column(WEIGHT), 0))
+    weights = np.asarray(came.column(WEIGHT).combine_chunks())
+    kept = came.select(list(columns))
+    return kept if (weights == 1).all() else kept.take(pa.array(np.repeat(np.arange(len(weights)), weights)))

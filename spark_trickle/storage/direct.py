@@ -1,0 +1,251 @@
+"""Small changes written to a table of ours without Spark: a Parquet file of the new rows, deletion vectors, one commit.
+
+A MERGE plans a join, runs two or three jobs and takes more than half a second even for one row. Whoever has the new
+rows at hand and knows the addresses (file and position) of the old ones needs none of that: Arrow writes the file
+through the table's own FileIO, Iceberg's Java API writes the deletion vectors and commits both.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from spark_trickle.storage.iceberg import Bulk, Java, JavaTable, java_class, static
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_TYPES = {
+    "boolean": pa.bool_(),
+    "int": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us"),
+    "timestamptz": pa.timestamp("us", tz="UTC"),
+}
+"""Iceberg's types whose values Arrow writes as Iceberg's own writers do."""
+
+_DECIMAL = re.compile(r"decimal\((\d+), ?(\d+)\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """Rows of a table by the files that they are in."""
+
+    positions: Mapping[str, np.ndarray]
+
+    @property
+    def count(self) -> int:
+        return sum(len(found) for found in self.positions.values())
+
+    @classmethod
+    def of(cls, files: pa.ChunkedArray, positions: pa.ChunkedArray) -> Addresses:
+        """From two columns; each row is an address."""
+        encoded = files.combine_chunks().dictionary_encode()
+        where = np.asarray(encoded.indices)
+        offsets = np.asarray(positions.combine_chunks().cast(pa.int64()))
+        return cls({str(path): offsets[where == number] for number, path in enumerate(encoded.dictionary.to_pylist())})
+
+
+NO_ADDRESSES = Addresses({})
+
+
+def directly_writable(table: JavaTable) -> bool:
+    """Whether `DirectWriter` can write it: deletion vectors came with format 3, and partitions are Spark's business."""
+    return int(table.operations().current().formatVersion()) >= 3 and not bool(table.spec().isPartitioned())
+
+
+def arrow_schema(spark: SparkSession, table: JavaTable) -> pa.Schema | None:
+    """The table's columns with their Iceberg ids; None: there is a type that only Spark writes."""
+    described = json.loads(static(spark, "org.apache.iceberg.SchemaParser").toJson(table.schema()))
+    fields: list[pa.Field] = []
+    for column in described["fields"]:
+        kind = _arrow_type(column["type"])
+        if kind is None:
+            return None
+        ids = {b"PARQUET:field_id": str(column["id"]).encode()}
+        fields.append(pa.field(column["name"], kind, nullable=not column["required"], metadata=ids))
+    return pa.schema(fields)
+
+
+def _arrow_type(kind: object) -> pa.DataType | None:
+    if not isinstance(kind, str):
+        return None  # nested
+    decimal = _DECIMAL.fullmatch(kind)
+    if decimal is not None:
+        return pa.decimal128(int(decimal[1]), int(decimal[2]))
+    return _TYPES.get(kind)
+
+
+def fits(rows: pa.Schema, table: pa.Schema) -> bool:
+    """Whether rows of these columns can be written as those of the table, value by value."""
+    return rows.names == table.names and all(
+        _same(have.type, want.type) for have, want in zip(rows, table, strict=True)
+    )
+
+
+def _same(have: pa.DataType, want: pa.DataType) -> bool:
+    if pa.types.is_integer(have) and pa.types.is_integer(want):
+        return bool(have.bit_width <= want.bit_width)
+    if pa.types.is_timestamp(have) and pa.types.is_timestamp(want):
+        return have.unit == want.unit and (have.tz is None) == (want.tz is None)
+    return bool(have.equals(want)) or (pa.types.is_large_string(have) and pa.types.is_string(want))
+
+
+class DirectWriter:
+    """Writes to one version of a table; every commit says in its summary whose it is."""
+
+    def __init__(self, spark: SparkSession, table: JavaTable, schema: pa.Schema, summary: Mapping[str, str]) -> None:
+        self._spark = spark
+        self._table = table
+        self._schema = schema
+        self._summary = dict(summary)
+
+    def replace(self, rows: pa.Table) -> None:
+        """Let the table hold these rows only."""
+        everything = static(self._spark, "org.apache.iceberg.expressions.Expressions").alwaysTrue()
+        update = self._table.newOverwrite().overwriteByRowFilter(everything)
+        if rows.num_rows:
+            update = update.addFile(self._data_file(rows))
+        self._commit(update)
+
+    def change(self, added: pa.Table, removed: Addresses) -> None:
+        """Take rows away by their addresses and add others, in one commit."""
+        if not removed.positions:
+            self._commit(self._table.newAppend().appendFile(self._data_file(added)))
+            return
+        update = self._table.newRowDelta()
+        # The addresses are those of this version: vectors that somebody has added since would not be in ours.
+        update = update.validateFromSnapshot(self._table.currentSnapshot().snapshotId())
+        if added.num_rows:
+            update = update.addRows(self._data_file(added))
+        result = self._deletion_vectors(removed)
+        for vector in _items(result.deleteFiles()):
+            update = update.addDeletes(vector)
+        for replaced in _items(result.rewrittenDeleteFiles()):
+            update = update.removeDeletes(replaced)
+        self._commit(update)
+
+    def _commit(self, update: Java) -> None:
+        for key, value in self._summary.items():
+            update.set(key, value)
+        update.commit()
+
+    def _data_file(self, rows: pa.Table) -> Java:
+        """A Parquet file with the rows, and what a manifest says of it."""
+        buffer = pa.BufferOutputStream()
+        pq.write_table(
+            rows.cast(self._schema), buffer, compression="zstd", store_decimal_as_integer=True, store_schema=False
+        )
+        io = self._table.io()
+        location = self._table.locationProvider().newDataLocation(f"{uuid.uuid4()}.parquet")
+        stream = io.newOutputFile(location).create()
+        try:
+            stream.write(buffer.getvalue().to_pybytes())
+        finally:
+            stream.close()
+        written = io.newInputFile(location)
+        config = static(self._spark, "org.apache.iceberg.MetricsConfig").forTable(self._table)
+        metrics = static(self._spark, "org.apache.iceberg.parquet.ParquetUtil").fileMetrics(written, config)
+        files = static(self._spark, "org.apache.iceberg.DataFiles").builder(self._table.spec())
+        return files.withInputFile(written).withMetrics(metrics).build()
+
+    def _deletion_vectors(self, removed: Addresses) -> Java:
+        """The vectors of the files that lose rows, with what they had lost before."""
+        factory = static(self._spark, "org.apache.iceberg.io.OutputFileFactory").builderFor(self._table, 0, 0)
+        puffin = static(self._spark, "org.apache.iceberg.FileFormat").fromString("puffin")
+        previous = self._lost_before(list(removed.positions))
+        writer = static(self._spark, "org.apache.iceberg.deletes.BaseDVFileWriter")(
+            factory.format(puffin).build(), self._lookup(previous)
+        )
+        try:
+            for path, positions in removed.positions.items():
+                self._delete_each(writer, path, positions)
+        finally:
+            writer.close()
+        return writer.result()
+
+    def _delete_each(self, writer: Java, path: str, positions: np.ndarray) -> None:
+        """All positions of a file in a few calls, however many they are."""
+        gateway = self._spark.sparkContext._gateway
+        assert gateway is not None
+        packed = np.ascontiguousarray(positions, dtype=">i8").tobytes()
+        values = gateway.new_array(gateway.jvm.long, len(positions))
+        static(self._spark, "java.nio.ByteBuffer").wrap(packed).asLongBuffer().get(values)
+        stream = static(self._spark, "java.util.stream.LongStream").of(values)
+        stream.forEach(self._deleting(writer, path))
+
+    def _deleting(self, writer: Java, path: str) -> Java:
+        """`writer.delete(path, position, spec, null)` as a function of the position."""
+        handles = static(self._spark, "java.lang.invoke.MethodHandles")
+        kinds = ["java.lang.String", None, "org.apache.iceberg.PartitionSpec", "org.apache.iceberg.StructLike"]
+        long = static(self._spark, "java.lang.Long").TYPE
+        parameters = self._array("Class", [long if kind is None else java_class(self._spark, kind) for kind in kinds])
+        method = java_class(self._spark, "org.apache.iceberg.deletes.BaseDVFileWriter").getMethod("delete", parameters)
+        bound = handles.publicLookup().unreflect(method).bindTo(writer)
+        behind = handles.insertArguments(bound, 2, self._array("Object", [self._table.spec(), None]))
+        handle = handles.insertArguments(behind, 0, self._array("Object", [path]))
+        consumer = java_class(self._spark, "java.util.function.LongConsumer")
+        return static(self._spark, "java.lang.invoke.MethodHandleProxies").asInterfaceInstance(consumer, handle)
+
+    def _lookup(self, values: Java) -> Java:
+        """`values.get` as a function."""
+        kind = java_class(self._spark, "java.lang.Object")
+        method = java_class(self._spark, "java.util.Map").getMethod("get", self._array("Class", [kind]))
+        handle = static(self._spark, "java.lang.invoke.MethodHandles").publicLookup().unreflect(method).bindTo(values)
+        function = java_class(self._spark, "java.util.function.Function")
+        return static(self._spark, "java.lang.invoke.MethodHandleProxies").asInterfaceInstance(function, handle)
+
+    def _lost_before(self, paths: Sequence[str]) -> Java:
+        """A Java map from each file that has lost rows before to its deletion vector."""
+        found = static(self._spark, "java.util.HashMap")()
+        if not self._table.currentSnapshot().deleteManifests(self._table.io()).size():
+            return found
+        bulk = Bulk(self._spark)
+        tasks = bulk.to_list(self._table.newScan().planFiles())
+        places = bulk.read(tasks, "ContentScanTask.file", "ContentFile.location")
+        vectors = [int(files) - 1 for files in bulk.read(tasks, "ScanTask.filesCount")]
+        wanted = set(paths)
+        loader = self._loader()
+        for index, (place, deletes) in enumerate(zip(places, vectors, strict=True)):
+            if deletes and place in wanted:
+                found.put(place, loader.loadPositionDeletes(tasks.get(index).deletes(), place))
+        return found
+
+    def _loader(self) -> Java:
+        """Reads deletes through the table's FileIO."""
+        delete_file = java_class(self._spark, "org.apache.iceberg.DeleteFile")
+        opener = java_class(self._spark, "org.apache.iceberg.io.FileIO")
+        method = opener.getMethod("newInputFile", self._array("Class", [delete_file]))
+        lookup = static(self._spark, "java.lang.invoke.MethodHandles").publicLookup()
+        handle = lookup.unreflect(method).bindTo(self._table.io())
+        function = java_class(self._spark, "java.util.function.Function")
+        proxies = static(self._spark, "java.lang.invoke.MethodHandleProxies")
+        return static(self._spark, "org.apache.iceberg.data.BaseDeleteLoader")(
+            proxies.asInterfaceInstance(function, handle)
+        )
+
+    def _array(self, of: str, items: Sequence[Java]) -> Java:
+        gateway = self._spark.sparkContext._gateway
+        assert gateway is not None
+        array = gateway.new_array(static(self._spark, f"java.lang.{of}"), len(items))
+        for index, item in enumerate(items):
+            array[index] = item
+        return array
+
+
+def _items(values: Java) -> list[Java]:
+    """The items of a Java list. Walking it to its end would be a Java exception, which takes 30 ms."""
+    return [values.get(index) for index in range(int(values.size()))]
