@@ -81,6 +81,11 @@ def resolve(query: exp.Expr, relation: Relation) -> exp.Expr:
     return query.transform(replace)
 
 
+def steps_of(query: exp.Expr) -> frozenset[str]:
+    """The earlier steps that a query reads."""
+    return frozenset(table.name for table in query.find_all(exp.Table) if table.db == Version.STEP.value)
+
+
 @dataclass(frozen=True, slots=True)
 class Bag:
     """Kept by adding and removing rows: its delta is a set of weighted rows."""

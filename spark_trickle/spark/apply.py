@@ -7,6 +7,8 @@ find the rows that go. `place` writes what was computed, mostly without a job.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
@@ -26,15 +28,18 @@ from spark_trickle.delta.plan import (
     Groups,
     Node,
     Partitions,
+    steps_of,
 )
 from spark_trickle.names import TableName, quote
 from spark_trickle.spark.failures import spark_errors
 from spark_trickle.spark.local import fetch, hand_back, travels
+from spark_trickle.spark.parallel import in_parallel
 from spark_trickle.spark.place import Computed, Placer
 from spark_trickle.spark.relations import Leaves, sql_name
 from spark_trickle.spark.write import NOTHING, Writer, Written
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame
 
 
@@ -75,11 +80,16 @@ class NodeApplier:
         return self._rows(self._compute(self._leaves.sql(change.query, steps), "delta", fetched=self._small))
 
     def _share(self, change: Delta, steps: dict[str, exp.Expr]) -> None:
-        """Compute the parts of a change that are used in several places."""
-        for part in change.shared:
-            found = self._compute(self._leaves.sql(part.query, steps), part.name, fetched=self._small)
-            steps[part.name] = found.name
-            self._leaves.set_bounds(part.name, found.rows)
+        """Compute the parts of a change that are used in several places; side by side those that need not wait."""
+        waiting = list(change.shared)
+        while waiting:
+            missing = {part.name for part in waiting}
+            ready = [part for part in waiting if not missing.intersection(steps_of(part.query))]
+            texts = {part.name: self._leaves.sql(part.query, steps) for part in ready}
+            for name, found in self._compute_all(texts).items():
+                steps[name] = found.name
+                self._leaves.set_bounds(name, found.rows)
+            waiting = [part for part in waiting if part.name not in texts]
 
     def _partitions(self, change: Delta, steps: dict[str, exp.Expr]) -> Written:
         """Compute touched partitions again."""
@@ -123,16 +133,32 @@ class NodeApplier:
     def _compute(self, text: str, what: str, *, fetched: bool) -> Computed:
         """Run a query once: its rows come here when they are few, and stay cached in Spark when they are not."""
         with spark_errors(f"computing the {what} of '{self._table}'"):
-            frame = self._session.sql(text)
-            schema = frame.schema
-            # A join may make many rows of few: what turns out to be too much to bring here stays where it is.
-            most = self._leaves.small_rows
-            rows = fetch(frame.limit(most + 1)) if fetched and travels(schema) else None
-            if rows is not None and rows.num_rows <= most:
-                frame, count = hand_back(self._session, rows, schema), rows.num_rows
-            else:
-                rows, frame = None, self._leaves.keep(frame)
-                count = frame.count()
+            return self._held(what, self._begun(text, fetched=fetched))
+
+    def _compute_all(self, texts: Mapping[str, str]) -> dict[str, Computed]:
+        """Several at the same time: of a small change, planning takes longer than the work, and it takes one core."""
+        if len(texts) == 1 or not self._small:
+            return {what: self._compute(text, what, fetched=self._small) for what, text in texts.items()}
+        with spark_errors(f"computing parts of the change of '{self._table}'"):
+            work = {what: partial(self._begun, text, fetched=True) for what, text in texts.items()}
+            return {what: self._held(what, begun) for what, begun in in_parallel(self._session, work).items()}
+
+    def _begun(self, text: str, *, fetched: bool) -> tuple[DataFrame, pa.Table | None]:
+        """The query, and its rows if they are to be brought here and few."""
+        frame = self._session.sql(text)
+        # A join may make many rows of few: what turns out to be too much to bring here stays where it is.
+        most = self._leaves.small_rows
+        rows = fetch(frame.limit(most + 1)) if fetched and travels(frame.schema) else None
+        return frame, rows if rows is not None and rows.num_rows <= most else None
+
+    def _held(self, what: str, begun: tuple[DataFrame, pa.Table | None]) -> Computed:
+        frame, rows = begun
+        schema = frame.schema
+        if rows is not None:
+            frame, count = hand_back(self._session, rows, schema), rows.num_rows
+        else:
+            frame = self._leaves.keep(frame)
+            count = frame.count()
         return Computed(self._leaves.name_view(f"{what}_{self._node.label}", frame), schema, rows, count)
 
     def _groups(self, query: exp.Query, steps: dict[str, exp.Expr]) -> Written:
