@@ -16,7 +16,7 @@ from spark_trickle.errors import ConfigError, UnavailableError
 from spark_trickle.names import DEFAULT_NAMESPACE, LAKE
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 ICEBERG_VERSION = "1.11.0"
 PACKAGES = (
@@ -205,6 +205,18 @@ def _load_lake(spark: SparkSession) -> None:
             sessions.setActiveSession(before.get())
         else:
             sessions.clearActiveSession()
+
+
+def in_session(frame: DataFrame, session: SparkSession) -> DataFrame:
+    """The same frame, belonging to another session: its plan is taken over."""
+    from pyspark.sql import DataFrame
+
+    if frame.sparkSession is session:
+        return frame
+    java: Any = frame._jdf
+    jvm: Any = session._jvm
+    plan = java.queryExecution().analyzed()
+    return DataFrame(jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, plan), session)
 
 
 def _own_lake(given: SparkSession, lake: LakeAddress) -> SparkSession:
