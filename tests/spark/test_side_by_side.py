@@ -70,7 +70,7 @@ def test_whatever_is_written_all_members_follow_and_jobs_are_those_of_one_after_
     spark: SparkSession, tmp_path: Path
 ) -> None:
     with connected(spark, tmp_path / "many") as many, connected(spark, tmp_path / "one", at_once=1) as one:
-        for seed in range(6):
+        for seed in range(4):
             write(many, random.Random(seed))
             write(one, random.Random(seed))
             found, expected = (by_name(e.refresh_stream_tables(NAMES)) for e in (many, one))
@@ -83,8 +83,8 @@ def test_whatever_is_written_all_members_follow_and_jobs_are_those_of_one_after_
             # What several members read is brought once, by whichever of them came first.
             assert sum(o.jobs for o in found.values()) == sum(o.jobs for o in expected.values())
             assert all(o.jobs > 0 for o in found.values() if o.commits)
-            for name in NAMES:
-                assert_equals_query(many, name)
+            for name, query in QUERIES.items():
+                assert rows(many, f"SELECT * FROM {name}") == rows(many, query), (seed, name)
         assert {o.action for o in many.refresh_stream_tables(NAMES)} == {Action.NO_DATA}
 
 
@@ -146,23 +146,23 @@ def test_an_error_in_one_member_publishes_nothing_and_the_next_refresh_has_every
 
 def test_many_members_commit_to_one_private_catalog_at_the_same_time(spark: SparkSession, tmp_path: Path) -> None:
     with connected(spark, tmp_path, at_once=8) as engine:
-        names = [f"m{number}" for number in range(16)]
+        names = [f"m{number}" for number in range(12)]
         for number, name in enumerate(names):
             engine.create_stream_table(name, f"SELECT g, SUM(x + {number}) AS s FROM t GROUP BY g", initialize=False)
         union = " UNION ALL ".join(f"SELECT g, s FROM {name}" for name in names)
         engine.create_stream_table("all_", union, initialize=False)
-        for step in range(4):
+        for step in range(3):
             engine.sql(f"INSERT INTO t VALUES ({step}, 'a', {step}); DELETE FROM t WHERE id = {step + 1}")
             found = by_name(engine.refresh_stream_tables([*names, "all_"]))
             assert len(found) == len(names) + 1
-            assert values(engine, "SELECT COUNT(*) FROM all_") == values(engine, "SELECT 16 * COUNT(DISTINCT g) FROM t")
-            for name in ("m0", "m15", "all_"):
+            assert values(engine, "SELECT COUNT(*) FROM all_") == values(engine, "SELECT 12 * COUNT(DISTINCT g) FROM t")
+            for name in ("m0", "m11", "all_"):
                 assert_equals_query(engine, name)
 
 
 def test_a_user_s_function_is_known_in_every_session(spark: SparkSession, tmp_path: Path) -> None:
     with connected(spark, tmp_path) as engine:
-        engine.sql("CREATE TEMPORARY FUNCTION twice(x INT) RETURNS INT DETERMINISTIC RETURN 2 * x")
+        engine.spark.udf.register("twice", lambda x: 2 * x, "int")
         for name in ("one", "two"):
             engine.create_stream_table(name, f"SELECT id, twice(x) AS x, '{name}' AS n FROM t")
         engine.sql("INSERT INTO t VALUES (5, 'd', 5)")
