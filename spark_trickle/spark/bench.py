@@ -24,6 +24,7 @@ from spark_trickle.spark.jobs import counting_jobs, fair_share
 from spark_trickle.spark.parallel import Turns, in_parallel
 from spark_trickle.spark.relations import Leaves
 from spark_trickle.spark.reuse import reusable
+from spark_trickle.spark.sessions import active
 from spark_trickle.spark.sharing import Brought, KnownChange, SharedChanges
 from spark_trickle.spark.workspace import Workspace, Workspaces
 from spark_trickle.spark.write import NOTHING, Writer, Written
@@ -270,7 +271,12 @@ class Bench:
 
     def apart(self, work: Callable[[Workbench], T]) -> Callable[[], T]:
         def with_a_session_of_its_own() -> T:
-            with self.workspace.beside() as workspace, bench_in(workspace, self._common) as bench:
+            # Threads are used again, each time with another session.
+            with (
+                self.workspace.beside() as workspace,
+                active(workspace.session),
+                bench_in(workspace, self._common) as bench,
+            ):
                 return work(bench)
 
         # What Spark knows of this thread (a user's job group, say) goes with the work.

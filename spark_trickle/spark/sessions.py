@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -193,13 +194,20 @@ def _load_lake(spark: SparkSession) -> None:
     Spark reads a catalog's settings from the session that is active in the thread which first asks for the catalog, and
     that may be another one, or none: a workspace would open the real lake, and what is staged there would be published.
     """
-    jvm: Any = spark._jvm
     mine: Any = spark._jsparkSession
+    with active(spark):
+        mine.sessionState().catalogManager().catalog(LAKE)
+
+
+@contextmanager
+def active(spark: SparkSession) -> Iterator[None]:
+    """Make a session this thread's active one: what Spark and Iceberg ask for settings without naming a session."""
+    jvm: Any = spark._jvm
     sessions = jvm.org.apache.spark.sql.classic.SparkSession
     before = sessions.getActiveSession()
-    sessions.setActiveSession(mine)
+    sessions.setActiveSession(spark._jsparkSession)
     try:
-        mine.sessionState().catalogManager().catalog(LAKE)
+        yield
     finally:
         if before.isDefined():
             sessions.setActiveSession(before.get())

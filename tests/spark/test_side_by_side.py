@@ -158,6 +158,10 @@ def test_many_members_commit_to_one_private_catalog_at_the_same_time(spark: Spar
             assert values(engine, "SELECT COUNT(*) FROM all_") == values(engine, "SELECT 12 * COUNT(DISTINCT g) FROM t")
             for name in ("m0", "m11", "all_"):
                 assert_equals_query(engine, name)
+        for name in names:
+            # Each session marks what it writes, and no other's.
+            marks = values(engine, f"SELECT DISTINCT summary['trickle.stream-table'] FROM {name}.snapshots")
+            assert marks == [(name,)]
 
 
 def test_a_user_s_function_is_known_in_every_session(spark: SparkSession, tmp_path: Path) -> None:
