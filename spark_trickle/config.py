@@ -67,7 +67,7 @@ class Settings(BaseSettings):
     default_schedule_seconds: int = Field(default=1, ge=1)
     """Schedule of a `calculated` stream table that nobody reads."""
     max_concurrent_refreshes: int = Field(default=2, ge=1, le=256)
-    """Units refreshed at the same time."""
+    """Units refreshed at the same time; and members of one unit that do not read each other."""
     max_consecutive_errors: int = Field(default=3, ge=1)
     """Failures in a row, of the kind that may go away by itself, after which a stream table is suspended."""
     max_refresh_attempts: int = Field(default=3, ge=1, le=100)

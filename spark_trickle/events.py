@@ -73,4 +73,4 @@ class Noticed:
 Event = StepReached | RefreshFinished | RefreshFailed | Retrying | Noticed
 
 Observer = Callable[[Event], None]
-"""Is told of each event, in the thread where it happened. What it raises stops the refresh."""
+"""Is told of each event, in the thread where it happened; several may at once. What it raises stops the refresh."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from spark_trickle.model.frontier import Pin, Pointer
 from spark_trickle.model.publication import Cut, Publication
@@ -14,6 +14,8 @@ from spark_trickle.model.refresh import HistoryRow
 from spark_trickle.model.standing import Failure, LeaseRow, Standing
 from spark_trickle.model.stream_table import Source, StreamTable
 from spark_trickle.names import TableName
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +120,12 @@ class Workbench(Protocol):
         ...
 
     def staged(self) -> dict[TableName, tuple[Pointer | None, Pointer | None]]: ...
+
+    def apart(self, work: Callable[[Workbench], T]) -> Callable[[], T]:
+        """The work as another thread can do it: at a workbench of its own over the same private version, which sees
+        what was staged here and shares what is known. It counts its own jobs.
+        """
+        ...
 
 
 class Lake(Protocol):

@@ -10,9 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
-
-from pyspark.sql import DataFrame as PySparkFrame
+from typing import TYPE_CHECKING, Self
 
 from spark_trickle.dispatch import Dispatcher
 from spark_trickle.errors import UserError
@@ -27,6 +25,7 @@ from spark_trickle.refresh.run import Refresher, swaps_of
 from spark_trickle.spark.bench import SparkLake
 from spark_trickle.spark.failures import spark_errors, sql_errors
 from spark_trickle.spark.frames import frame_of
+from spark_trickle.spark.sessions import in_session
 from spark_trickle.spark.workspace import Workspace
 from spark_trickle.sql.statements import Call, parse_statement
 from spark_trickle.sql.writes import deletes_files
@@ -108,7 +107,7 @@ class Transaction:
         with spark_errors(f"writing to '{target}'"):
             # The frame may come from another session, and a write goes where the frame's session points: its plan is
             # taken over, or the rows would land outside the transaction.
-            frame = _in_session(df, session)
+            frame = in_session(df, session)
             if target not in self._here.heads():
                 frame.writeTo(target.sql).using("iceberg").create()
             elif mode == "append":
@@ -172,12 +171,3 @@ class Transaction:
         self.outcomes = tuple(result.outcome for result in results)
         for outcome in self.outcomes:
             self._notify(RefreshFinished(outcome))
-
-
-def _in_session(frame: DataFrame, session: SparkSession) -> DataFrame:
-    """The same frame, belonging to another session."""
-    java: Any = frame._jdf
-    plan = java.queryExecution().analyzed()
-    jvm: Any = session._jvm
-    dataset = jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, plan)
-    return PySparkFrame(dataset, session)

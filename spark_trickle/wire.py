@@ -113,6 +113,7 @@ def assemble(settings: Settings, spark: SparkSession | None, observers: Iterable
         notify=notify,
         max_change_ratio=settings.differential_max_change_ratio,
         attempts=settings.max_refresh_attempts,
+        workers=settings.max_concurrent_refreshes,
     )
     definitions = Definitions(catalog=catalog, lake=lake, clock=clock, refresher=refresher, notify=notify)
     gating = Gating(catalog, clock, notify, timedelta(seconds=settings.gate_stale_warning_seconds))

@@ -30,6 +30,7 @@ from spark_trickle.ports import CatalogPort, Lake, Workbench
 from spark_trickle.refresh.align import taken_along, whole_groups
 from spark_trickle.refresh.decide import untouched
 from spark_trickle.refresh.member import MemberResult, Request, history_row, idle_result, refresh_member
+from spark_trickle.refresh.members import in_order
 
 MEMBER = "member"
 """The fact of an error that says in which stream table of a unit it happened."""
@@ -60,6 +61,8 @@ class Refresher:
     notify: Observer
     max_change_ratio: float
     attempts: int
+    workers: int = 1
+    """Members of one unit that are refreshed at the same time."""
 
     def refresh(
         self, names: Sequence[TableName], mode: RefreshMode | None, *, upstream: bool = False
@@ -142,41 +145,56 @@ class Refresher:
         for table in unit:
             if not untouched(table, cut.pointers) or perhaps.intersection(source.table for source in table.sources):
                 perhaps.add(table.name)
-        bench.expect([table for table in unit if table.name in perhaps])
-        results: list[MemberResult] = []
-        moved = set[TableName]()
-        for table in unit:
-            if untouched(table, cut.pointers) and not moved.intersection(source.table for source in table.sources):
-                continue
+        touched = [table for table in unit if table.name in perhaps]
+        bench.expect(touched)
+
+        def due(table: StreamTable) -> bool:
+            return not untouched(table, cut.pointers) or bool(
+                bench.staged().keys() & {source.table for source in table.sources}
+            )
+
+        def work(table: StreamTable, at: Workbench) -> MemberResult:
             try:
-                results += self._one_member(bench, table, request)
+                return self._one_member(at, table, request)
             except GatedError as err:
                 if err.sources != table.sources:
                     self.catalog.publish(Publication(updated=(replace(table, sources=err.sources),), fence=fence))
                 raise
-            moved = set(bench.staged())
+
+        results = in_order(bench, touched, work, workers=self._workers(cut, unit), due=due)
         _require_acyclic(results, request)
         return results
 
-    def _one_member(self, bench: Workbench, table: StreamTable, request: Request) -> list[MemberResult]:
+    def _one_member(self, bench: Workbench, table: StreamTable, request: Request) -> MemberResult:
         try:
-            return [refresh_member(bench, table, request, self.notify)]
+            return refresh_member(bench, table, request, self.notify)
         except StreamTableError as err:
             # Whoever handles it has to know which of several it was.
             err.facts.setdefault(MEMBER, str(table.name))
             raise
 
-    def members(self, bench: Workbench, unit: Iterable[StreamTable], request: Request) -> list[MemberResult]:
-        """Refresh each in turn inside one workbench: later ones read earlier ones as staged there."""
+    def members(
+        self, bench: Workbench, unit: Iterable[StreamTable], request: Request, *, workers: int = 1
+    ) -> list[MemberResult]:
+        """Refresh all inside one workbench, in order: later ones read earlier ones as staged there."""
         tables = list(unit)
         bench.expect(tables)
         usual = replace(request, mode=None)
-        results = [
-            refresh_member(bench, table, usual if table.name in request.along else request, self.notify)
-            for table in tables
-        ]
+
+        def work(table: StreamTable, at: Workbench) -> MemberResult:
+            return refresh_member(at, table, usual if table.name in request.along else request, self.notify)
+
+        results = in_order(bench, tables, work, workers=workers)
         _require_acyclic(results, request)
         return results
+
+    def _workers(self, cut: Cut, unit: Sequence[StreamTable]) -> int:
+        """How many members may be refreshed at the same time: one, where a view may have come to read another member.
+        In which order they would have to be is known only once the view is read.
+        """
+        tables = {s.table for table in unit for s in table.sources if s.kind != "VIEW" and s.table in cut.pointers}
+        hidden = any(cut.pointers[name].kind == "VIEW" for name in tables)
+        return 1 if hidden or _touched(cut, unit) is None else self.workers
 
     def followers(self, cut: Cut, written: Iterable[TableName]) -> list[StreamTable]:
         """IMMEDIATE stream tables that follow writes to these tables, cascades included, in order."""
@@ -232,7 +250,7 @@ class Refresher:
             self.catalog.publish(_publication((), results))
             return results
         with self.lake.workbench(cut, _touched(cut, unit)) as bench:
-            results = self.members(bench, unit, request)
+            results = self.members(bench, unit, request, workers=self._workers(cut, unit))
             self.notify(StepReached(Step.ALL_STAGED))
             results = [_timed(result, started, alone=len(results) == 1) for result in results]
             publication = _publication(swaps_of(bench), results)

@@ -32,13 +32,13 @@ from spark_trickle.model.stream_table import StreamTable
 from spark_trickle.model.tick import Failed, Skipped, TickReport
 from spark_trickle.names import TableName
 from spark_trickle.ports import SchedulerCatalog
+from spark_trickle.refresh.pool import Job, run_in_order
 from spark_trickle.refresh.run import MEMBER, Refresher, UnitResult
 from spark_trickle.scheduler.backoff import delay
 from spark_trickle.scheduler.board import Board, runs_by_itself
 from spark_trickle.scheduler.due import slowed_after
 from spark_trickle.scheduler.memory import Memory, changed_holds
 from spark_trickle.scheduler.plan import Plan, has_work, told, worth_recording
-from spark_trickle.scheduler.pool import Job, run_in_order
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

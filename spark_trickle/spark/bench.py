@@ -8,26 +8,30 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from pyspark.util import inheritable_thread_target
+
 from spark_trickle.delta.plan import PUBLIC, MaintenancePlan
 from spark_trickle.errors import InternalError, StreamTableError
 from spark_trickle.model.frontier import Pin, Pointer
 from spark_trickle.model.publication import Cut
 from spark_trickle.model.stream_table import RefreshMode, StreamTable
 from spark_trickle.names import TableName, internal_name
-from spark_trickle.ports import Analysis, Broken, Staged, Window
+from spark_trickle.ports import Analysis, Broken, Staged, T, Window, Workbench
 from spark_trickle.spark.analysis import AnalyzedQuery, analyze, columns_read
 from spark_trickle.spark.apply import NodeApplier
 from spark_trickle.spark.failures import spark_errors, sql_errors
 from spark_trickle.spark.jobs import counting_jobs, fair_share
-from spark_trickle.spark.parallel import in_parallel
+from spark_trickle.spark.parallel import Turns, in_parallel
 from spark_trickle.spark.relations import Leaves
 from spark_trickle.spark.reuse import reusable
-from spark_trickle.spark.sharing import KnownChange, SharedChanges
+from spark_trickle.spark.sessions import active
+from spark_trickle.spark.sharing import Brought, KnownChange, SharedChanges
 from spark_trickle.spark.workspace import Workspace, Workspaces
 from spark_trickle.spark.write import NOTHING, Writer, Written
 from spark_trickle.storage.changes import ChangeFeed
 from spark_trickle.storage.iceberg import ancestors, load, pin, total_records
 from spark_trickle.storage.views import view_pin
+from spark_trickle.storage.windows import Window as FeedWindow
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -51,25 +55,44 @@ class Plans:
         self._made: dict[PlanKey, AnalyzedQuery] = {}
 
     def get(self, key: PlanKey, make: Callable[[], AnalyzedQuery]) -> AnalyzedQuery:
-        if key not in self._made:
+        found = self._made.get(key)
+        if found is None:
             if len(self._made) > 10_000:
                 self._made.clear()
-            self._made[key] = make()
-        return self._made[key]
+            found = self._made[key] = make()
+        return found
+
+
+class Shared:
+    """What the benches over one private version share: plans, pins, what changed. Any thread may ask."""
+
+    def __init__(self, workspace: Workspace, plans: Plans, limits: Limits) -> None:
+        self.plans = plans
+        self.limits = limits
+        self.brought = Brought()
+        self.known: dict[tuple[TableName, int | None, int | None], KnownChange] = {}
+        self.pins: dict[Pointer, Pin] = {}
+        self._feed = ChangeFeed(workspace.session)
+        self._turns = Turns()
+
+    def window(self, since: Pin, columns: tuple[str, ...] | None) -> FeedWindow | Broken:
+        """What changed in a table; the same value for all that ask for the same change."""
+        with self._turns.of((since.table, since.snapshot_id)), spark_errors(f"reading what changed in '{since.table}'"):
+            return self._feed.window(since.table, since, columns)
 
 
 class Bench:
-    """One workspace at work."""
+    """One session of a workspace at work."""
 
-    def __init__(self, workspace: Workspace, plans: Plans, limits: Limits, jobs: Callable[[], int]) -> None:
+    def __init__(self, workspace: Workspace, shared: Shared, jobs: Callable[[], int]) -> None:
         self.workspace = workspace
-        self._plans = plans
-        self._limits = limits
+        self._common = shared
+        self._limits = shared.limits
         self.jobs = jobs
         self._feed = ChangeFeed(workspace.session)
-        self._shared = SharedChanges(workspace.session, self._feed, limits.small_change_rows)
-        self._known: dict[tuple[TableName, int | None, int | None], KnownChange] = {}
-        self._pins: dict[Pointer, Pin] = {}
+        self._shared = SharedChanges(workspace.session, self._feed, shared.limits.small_change_rows, shared.brought)
+        self._known = shared.known
+        self._pins = shared.pins
 
     def pin_of(self, table: TableName) -> Pin | None:
         pointer = self.workspace.heads().get(table)
@@ -112,7 +135,7 @@ class Bench:
             if here is None or here.snapshot_id == since.snapshot_id or str(since.table) not in plan.sources:
                 continue
             columns = columns_read(plan, str(since.table))
-            yield (since.table, since.snapshot_id), partial(self._feed.window, since.table, since, columns)
+            yield (since.table, since.snapshot_id), partial(self._common.window, since, columns)
 
     def window(self, table: StreamTable, since: Pin) -> Window | Broken:
         here = self.pin_of(since.table)
@@ -120,8 +143,7 @@ class Bench:
             return self._known[since.table, since.snapshot_id, here.snapshot_id]
         plan = self._analyzed(table).plan
         columns = columns_read(plan, str(since.table)) if plan is not None else None
-        with spark_errors(f"reading what changed in '{since.table}'"):
-            return self._feed.window(since.table, since, columns)
+        return self._common.window(since, columns)
 
     def new_columns(self, table: StreamTable, since: Pin) -> tuple[str, ...]:
         plan = self._analyzed(table).plan
@@ -247,6 +269,20 @@ class Bench:
     def staged(self) -> dict[TableName, tuple[Pointer | None, Pointer | None]]:
         return self.workspace.staged()
 
+    def apart(self, work: Callable[[Workbench], T]) -> Callable[[], T]:
+        def with_a_session_of_its_own() -> T:
+            # Threads are used again, each time with another session.
+            with (
+                self.workspace.beside() as workspace,
+                active(workspace.session),
+                bench_in(workspace, self._common) as bench,
+            ):
+                return work(bench)
+
+        # What Spark knows of this thread (a user's job group, say) goes with the work.
+        made: Callable[[], T] = inheritable_thread_target(self.workspace.session)(with_a_session_of_its_own)
+        return made
+
     def close(self) -> None:
         self._feed.release()
 
@@ -255,7 +291,7 @@ class Bench:
         for source in table.sources:
             here = self.pin_of(source.table)
             shapes.append((here.uuid, here.schema_id) if here else ("", 0))
-        return self._plans.get(
+        return self._common.plans.get(
             (f"{table.name}\n{table.query}", tuple(shapes)), lambda: analyze(self.workspace, table.query, ())
         )
 
@@ -328,11 +364,18 @@ class SparkLake:
     @contextmanager
     def at(self, workspace: Workspace) -> Iterator[Bench]:
         """A bench in a workspace that somebody else owns: a user's transaction."""
-        # Tidying up, here and below, speaks to Spark too, which may be what has gone.
-        session = workspace.session
-        with spark_errors("working on stream tables"), fair_share(session), counting_jobs(session) as jobs:
-            bench = Bench(workspace, self._plans, self._limits, jobs)
-            try:
-                yield bench
-            finally:
-                bench.close()
+        with bench_in(workspace, Shared(workspace, self._plans, self._limits)) as bench:
+            yield bench
+
+
+@contextmanager
+def bench_in(workspace: Workspace, shared: Shared) -> Iterator[Bench]:
+    """A bench for this thread."""
+    # Tidying up, here and below, speaks to Spark too, which may be what has gone.
+    session = workspace.session
+    with spark_errors("working on stream tables"), fair_share(session), counting_jobs(session) as jobs:
+        bench = Bench(workspace, shared, jobs)
+        try:
+            yield bench
+        finally:
+            bench.close()

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from spark_trickle.errors import ConfigError, UnavailableError
 from spark_trickle.names import DEFAULT_NAMESPACE, LAKE
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 ICEBERG_VERSION = "1.11.0"
 PACKAGES = (
@@ -193,18 +194,37 @@ def _load_lake(spark: SparkSession) -> None:
     Spark reads a catalog's settings from the session that is active in the thread which first asks for the catalog, and
     that may be another one, or none: a workspace would open the real lake, and what is staged there would be published.
     """
-    jvm: Any = spark._jvm
     mine: Any = spark._jsparkSession
+    with active(spark):
+        mine.sessionState().catalogManager().catalog(LAKE)
+
+
+@contextmanager
+def active(spark: SparkSession) -> Iterator[None]:
+    """Make a session this thread's active one: what Spark and Iceberg ask for settings without naming a session."""
+    jvm: Any = spark._jvm
     sessions = jvm.org.apache.spark.sql.classic.SparkSession
     before = sessions.getActiveSession()
-    sessions.setActiveSession(mine)
+    sessions.setActiveSession(spark._jsparkSession)
     try:
-        mine.sessionState().catalogManager().catalog(LAKE)
+        yield
     finally:
         if before.isDefined():
             sessions.setActiveSession(before.get())
         else:
             sessions.clearActiveSession()
+
+
+def in_session(frame: DataFrame, session: SparkSession) -> DataFrame:
+    """The same frame, belonging to another session: its plan is taken over."""
+    from pyspark.sql import DataFrame
+
+    if frame.sparkSession is session:
+        return frame
+    java: Any = frame._jdf
+    jvm: Any = session._jvm
+    plan = java.queryExecution().analyzed()
+    return DataFrame(jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, plan), session)
 
 
 def _own_lake(given: SparkSession, lake: LakeAddress) -> SparkSession:

@@ -2,13 +2,14 @@
 
 A source that two members read is brought to the driver once, with the columns that any of them needs. The change of a
 stream table that was refreshed a moment ago in the same workbench is known from that refresh; its readers take it from
-there instead of looking for it in files.
+there instead of looking for it in files. Members may ask from several threads, each with a session of its own: rows
+that were brought belong to none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,8 @@ from pyspark.sql import types as t
 from spark_trickle.delta.plan import WEIGHT
 from spark_trickle.names import quote
 from spark_trickle.spark.local import fetch, hand_back, travels
-from spark_trickle.spark.parallel import in_parallel
+from spark_trickle.spark.parallel import Turns, in_parallel
+from spark_trickle.spark.sessions import in_session
 from spark_trickle.storage.windows import Window
 
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ _EXACT = (t.IntegralType, t.StringType, t.BooleanType, t.DateType, t.DecimalType
 
 @dataclass(frozen=True, slots=True)
 class KnownChange:
-    """The change that a refresh of ours just made, at hand as a local relation. Reads as a window."""
+    """The change that a refresh of ours just made, at hand as a local relation. Reads as a window, in any session."""
 
     frame: DataFrame
     rows: int
@@ -50,40 +52,46 @@ class _Fetched:
     schema: t.StructType
 
 
-class SharedChanges:
-    """Changes of the sources, as the members of one unit ask for them."""
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """What is known of changes in one unit, whichever session asks."""
 
-    def __init__(self, session: SparkSession, feed: ChangeFeed, small_rows: int) -> None:
+    wanted: dict[str, dict[str, None]] = field(default_factory=dict)
+    """Source -> columns that any member reads of it."""
+    readers: dict[str, int] = field(default_factory=dict)
+    fetched: dict[str, _Fetched] = field(default_factory=dict)
+    turns: Turns = field(default_factory=Turns)
+
+
+class SharedChanges:
+    """Changes of the sources, as the members of one unit ask for them in one session."""
+
+    def __init__(self, session: SparkSession, feed: ChangeFeed, small_rows: int, brought: Brought) -> None:
         self._session = session
         self._feed = feed
         self._small_rows = small_rows
-        self._wanted: dict[str, dict[str, None]] = {}
-        self._readers: dict[str, int] = {}
-        self._fetched: dict[str, _Fetched] = {}
+        self._shared = brought
 
     def expect(self, source: str, columns: Iterable[str]) -> None:
         """One more member will read these columns of the source."""
-        self._wanted.setdefault(source, {}).update(dict.fromkeys(columns))
-        self._readers[source] = self._readers.get(source, 0) + 1
+        self._shared.wanted.setdefault(source, {}).update(dict.fromkeys(columns))
+        self._shared.readers[source] = self.readers(source) + 1
 
     def readers(self, source: str) -> int:
-        return self._readers.get(source, 0)
+        return self._shared.readers.get(source, 0)
 
     def get(
         self, source: str, change: Window | KnownChange, columns: tuple[str, ...] | None, *, local: bool
     ) -> tuple[DataFrame, pa.Table | None]:
         """The change with these columns and its weight; its rows, too, when they are here. `local` asks for that."""
         if isinstance(change, KnownChange):
-            return _narrowed(change.frame, columns), None
+            return _narrowed(in_session(change.frame, self._session), columns), None
         had = self._here(source, change, columns)
+        if had is None and (local or self._is_shared(source, columns)) and change.rows <= self._small_rows:
+            had = self._once(source, change, columns)
         if had is not None:
             return self._of(had, columns)
         names = self._names(source, columns)
-        if (local or self._is_shared(source, columns)) and change.rows <= self._small_rows:
-            brought = self._brought(change, names)
-            if brought is not None:
-                self._fetched[source] = brought
-                return self._of(brought, columns)
         frame = self._feed.frame(change, names)
         return (frame if names == columns else _narrowed(frame, columns)), None
 
@@ -94,14 +102,23 @@ class SharedChanges:
             if isinstance(change, KnownChange) or self._here(source, change, columns) is not None:
                 continue
             if change.rows <= self._small_rows:
-                work[source] = partial(self._brought, change, self._names(source, columns))
+                work[source] = partial(self._once, source, change, columns)
         if len(work) > 1:  # a single one is brought by whoever asks for it
-            found = in_parallel(self._session, work)
-            self._fetched.update({source: brought for source, brought in found.items() if brought is not None})
+            in_parallel(self._session, work)
+
+    def _once(self, source: str, change: Window, columns: tuple[str, ...] | None) -> _Fetched | None:
+        """Bring a change here unless another thread just did; None: its types do not travel."""
+        with self._shared.turns.of(source):
+            had = self._here(source, change, columns)
+            if had is None:
+                had = self._brought(change, self._names(source, columns))
+                if had is not None:
+                    self._shared.fetched[source] = had
+            return had
 
     def _here(self, source: str, change: Window, columns: tuple[str, ...] | None) -> _Fetched | None:
         """What was brought of this change already, if it has all of the columns."""
-        had = self._fetched.get(source)
+        had = self._shared.fetched.get(source)
         fits = had is not None and had.window is change and had.columns.issuperset(columns or ())
         return had if fits else None
 
@@ -112,7 +129,7 @@ class SharedChanges:
         """The columns that are read of a source: those that any member needs."""
         if not self._is_shared(source, columns):
             return columns
-        return tuple(dict.fromkeys((*self._wanted.get(source, ()), *(columns or ()))))
+        return tuple(dict.fromkeys((*self._shared.wanted.get(source, ()), *(columns or ()))))
 
     def _brought(self, change: Window, names: tuple[str, ...] | None) -> _Fetched | None:
         """Bring a change here; None: its types do not travel."""

@@ -36,27 +36,21 @@ CREATE TABLE iceberg_namespace_properties(catalog_name VARCHAR(255) NOT NULL, na
 """
 
 
-class Workspace:
-    """One private version of the lake."""
+class _Pointers:
+    """The private database: which version of each table is current here, and which one was pinned."""
 
-    def __init__(self, sessions: Sessions, warehouse: str) -> None:
+    def __init__(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix=f"spark-trickle-{os.getpid()}-"))
         self._path = self._folder / "pointers.db"
         with closing(self._connect()) as database:
             # Nothing here must survive a crash, so nothing waits for the disk.
             database.execute("PRAGMA journal_mode=WAL")
             database.executescript(_TABLES)
-        url = f"jdbc:sqlite:{self._path}?busy_timeout=30000&journal_mode=WAL&synchronous=OFF"
-        self._sessions = sessions
-        self.functions: tuple[str, ...] = ()
-        self.session: SparkSession = sessions.beside(LakeAddress(url, (), warehouse))
+        self.jdbc_url = f"jdbc:sqlite:{self._path}?busy_timeout=30000&journal_mode=WAL&synchronous=OFF"
         self._pinned: dict[TableName, Pointer] = {}
         self._namespaces: frozenset[str] = frozenset()
-        self.views: list[str] = []
 
     def pin(self, pointers: Iterable[Pointer], namespaces: Iterable[str]) -> None:
-        """Start over from these versions; whatever was staged here is forgotten."""
-        self.functions = share_functions(self._sessions.main, self.session)
         self._pinned = {pointer.table: pointer for pointer in pointers}
         self._namespaces = frozenset(namespaces)
         with closing(self._connect()) as database, database:
@@ -72,7 +66,6 @@ class Workspace:
             )
 
     def repin(self, pointer: Pointer) -> None:
-        """Put another version of one table in place."""
         self._pinned[pointer.table] = pointer
         with closing(self._connect()) as database, database:
             database.execute(
@@ -81,7 +74,6 @@ class Workspace:
             )
 
     def heads(self) -> dict[TableName, Pointer]:
-        """Where each table is now, here."""
         with closing(self._connect()) as database:
             rows = database.execute(
                 "SELECT table_namespace, table_name, metadata_location, iceberg_type FROM iceberg_tables"
@@ -92,7 +84,6 @@ class Workspace:
         return {pointer.table: pointer for pointer in found}
 
     def staged(self) -> dict[TableName, tuple[Pointer | None, Pointer | None]]:
-        """Tables that differ from what was pinned: (pinned, now)."""
         heads = self.heads()
         names = sorted(set(heads) | set(self._pinned))
         pairs = {name: (self._pinned.get(name), heads.get(name)) for name in names}
@@ -102,6 +93,60 @@ class Workspace:
         with closing(self._connect()) as database:
             rows = database.execute("SELECT DISTINCT namespace FROM iceberg_namespace_properties").fetchall()
         return sorted({row[0] for row in rows} - self._namespaces)
+
+    def close(self) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _connect(self) -> sqlite3.Connection:
+        database = sqlite3.connect(self._path, timeout=30)
+        database.execute("PRAGMA synchronous=OFF")
+        return database
+
+
+class Workspace:
+    """One private version of the lake, and a session that sees it."""
+
+    def __init__(self, sessions: Sessions, warehouse: str, pointers: _Pointers | None = None) -> None:
+        self._sessions = sessions
+        self._warehouse = warehouse
+        self._pointers = pointers or _Pointers()
+        self.functions: tuple[str, ...] = ()
+        self.session: SparkSession = sessions.beside(LakeAddress(self._pointers.jdbc_url, (), warehouse))
+        self.views: list[str] = []
+        self._siblings: list[Workspace] = []
+
+    def pin(self, pointers: Iterable[Pointer], namespaces: Iterable[str]) -> None:
+        """Start over from these versions; whatever was staged here is forgotten."""
+        self._take_functions()
+        self._pointers.pin(pointers, namespaces)
+
+    def repin(self, pointer: Pointer) -> None:
+        """Put another version of one table in place."""
+        self._pointers.repin(pointer)
+
+    def heads(self) -> dict[TableName, Pointer]:
+        """Where each table is now, here."""
+        return self._pointers.heads()
+
+    def staged(self) -> dict[TableName, tuple[Pointer | None, Pointer | None]]:
+        """Tables that differ from what was pinned: (pinned, now)."""
+        return self._pointers.staged()
+
+    def new_namespaces(self) -> list[str]:
+        return self._pointers.new_namespaces()
+
+    @contextmanager
+    def beside(self) -> Iterator[Workspace]:
+        """The same private version seen by a session of its own, for another thread. Sessions are kept for the next."""
+        try:
+            sibling = self._siblings.pop()  # a list is safe to take from in any thread
+        except IndexError:
+            sibling = Workspace(self._sessions, self._warehouse, self._pointers)
+        sibling._take_functions()
+        yield sibling
+        # What failed in it is not used again: see `Workspaces.lend`.
+        sibling.clear_views()
+        self._siblings.append(sibling)
 
     def view(self, name: str) -> str:
         """Remember a temporary view, so that the next user of this workspace does not find it."""
@@ -114,12 +159,10 @@ class Workspace:
         self.views.clear()
 
     def close(self) -> None:
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._pointers.close()
 
-    def _connect(self) -> sqlite3.Connection:
-        database = sqlite3.connect(self._path, timeout=30)
-        database.execute("PRAGMA synchronous=OFF")
-        return database
+    def _take_functions(self) -> None:
+        self.functions = share_functions(self._sessions.main, self.session)
 
 
 class Workspaces:

@@ -55,7 +55,7 @@ class Yard:
 
     def __post_init__(self) -> None:
         self.lake = ToyLake(self.catalog, before_write=self._before_write)
-        self.refresher = Refresher(self.catalog, self.lake, SystemClock(), self.events.append, 0.15, 3)
+        self.refresher = Refresher(self.catalog, self.lake, SystemClock(), self.events.append, 0.15, 3, self.workers)
         self.definitions = Definitions(self.catalog, self.lake, SystemClock(), self.refresher, self.events.append)
         self.memory = Memory(board_of)
         self.read_cut = CutReader(self.catalog)

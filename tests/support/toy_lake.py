@@ -18,7 +18,7 @@ from spark_trickle.model.frontier import Pin, Pointer
 from spark_trickle.model.publication import Cut, Publication, Swap
 from spark_trickle.model.stream_table import Options, RefreshMode, Source, Status, StreamTable
 from spark_trickle.names import TableName
-from spark_trickle.ports import Analysis, Broken, Staged, Window
+from spark_trickle.ports import Analysis, Broken, Staged, T, Window, Workbench
 from tests.support.catalog_values import NOON
 
 Contents = Mapping[TableName, frozenset[int]]
@@ -93,8 +93,13 @@ class ToyBench:
 
     def staged(self) -> dict[TableName, tuple[Pointer | None, Pointer | None]]:
         return {
-            name: (self.pinned.get(name), head) for name, head in self.heads.items() if self.pinned.get(name) != head
+            name: (self.pinned.get(name), head)
+            for name, head in list(self.heads.items())
+            if self.pinned.get(name) != head
         }
+
+    def apart(self, work: Callable[[Workbench], T]) -> Callable[[], T]:
+        return lambda: work(self)
 
     def _write(self, table: StreamTable) -> Staged:
         self.lake.before_write(table.name)

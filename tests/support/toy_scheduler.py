@@ -39,7 +39,7 @@ def main(url: str, seed: str) -> None:
 
     catalog = Catalog.open(url, max_consecutive_errors=1_000_000, notify=watch)
     clock = SystemClock()
-    refresher = Refresher(catalog, ToyLake(catalog, sometimes), clock, watch, 0.15, 3)
+    refresher = Refresher(catalog, ToyLake(catalog, sometimes), clock, watch, 0.15, 3, workers=2)
     pace = Pace(
         interval=timedelta(milliseconds=10),
         lease_seconds=LEASE_SECONDS,

@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spark_trickle.scheduler.pool import Job, run_in_order
+from spark_trickle.refresh.pool import Job, run_in_order
 
 
 class Log:

@@ -1,6 +1,7 @@
-"""Units in their order on a bounded pool: one starts when those above it are settled, independent ones side by side.
+"""Work in its order on a bounded pool: one starts when those above it are settled, independent ones side by side.
 
-Knows numbers and futures; what a unit is and what running it means is the caller's.
+Knows numbers and futures; what a unit is (the scheduler's units, or the members of one) and what running it means is
+the caller's.
 """
 
 from __future__ import annotations
