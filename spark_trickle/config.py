@@ -77,11 +77,14 @@ class Settings(BaseSettings):
     small_change_rows: int = Field(default=100_000, ge=0)
     """Changes up to this many rows are collected to the driver, to be broadcast and used for pruning."""
     rewrite_table_rows: int = Field(default=10_000, ge=0)
-    """Tables of groups up to this many rows are written anew instead of merged: it takes a third of the time, and they
-    stay one file."""
+    """Tables of groups up to this many rows are written anew when they have gathered several files, or whenever only
+    Spark can write them."""
     broadcast_table_rows: int = Field(default=500_000, ge=0)
     """Tables of ours up to this many rows are merged in one commit, by a join that may move the whole table. Larger
-    ones stay where they are, and the change is broadcast to them; that takes two commits, published as one."""
+    ones stay where they are, and the change is broadcast to them; where Spark writes it, that takes two commits,
+    published as one."""
+    lookup_table_rows: int = Field(default=100_000, ge=0)
+    """Of tables from this many rows on, what several stream tables of one refresh look up by keys is read once."""
     scheduler_lease_seconds: float = Field(default=10.0, ge=0.2, le=3600)
     """How long a scheduler that was killed keeps others from taking over. A living one renews its lease meanwhile."""
     tick_watermark_enabled: bool = True

@@ -21,6 +21,7 @@ from spark_trickle.spark.analysis import AnalyzedQuery, analyze, columns_read
 from spark_trickle.spark.apply import NodeApplier
 from spark_trickle.spark.failures import spark_errors, sql_errors
 from spark_trickle.spark.jobs import counting_jobs, fair_share
+from spark_trickle.spark.lookups import Lookups
 from spark_trickle.spark.parallel import Turns, in_parallel
 from spark_trickle.spark.relations import Leaves
 from spark_trickle.spark.reuse import reusable
@@ -46,6 +47,7 @@ class Limits:
     small_change_rows: int
     rewrite_table_rows: int
     broadcast_table_rows: int
+    lookup_table_rows: int
 
 
 class Plans:
@@ -70,6 +72,7 @@ class Shared:
         self.plans = plans
         self.limits = limits
         self.brought = Brought()
+        self.lookups = Lookups(self.brought, limits.lookup_table_rows)
         self.known: dict[tuple[TableName, int | None, int | None], KnownChange] = {}
         self.pins: dict[Pointer, Pin] = {}
         self._feed = ChangeFeed(workspace.session)
@@ -306,6 +309,7 @@ class Bench:
         return Leaves(
             workspace=self.workspace,
             shared=self._shared,
+            lookups=self._common.lookups,
             tables={**tables, **internal},
             before=before,
             columns={name: columns_read(plan, name) for name in (*plan.sources, *internal)},

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
 from spark_trickle.delta.plan import Version, resolve
 from spark_trickle.model.frontier import Pin
 from spark_trickle.names import TableName, quote
-from spark_trickle.spark.local import key_predicate
+from spark_trickle.spark.local import hand_back, key_predicate
+from spark_trickle.spark.lookups import Lookups, narrowed, without
 from spark_trickle.spark.sharing import KnownChange, SharedChanges
 from spark_trickle.storage.iceberg import rows_in
 
@@ -35,6 +36,7 @@ class Leaves:
 
     workspace: Workspace
     shared: SharedChanges
+    lookups: Lookups
     tables: Mapping[str, TableName]
     """Leaf name -> table: sources by their own names, nodes by their labels."""
     before: Mapping[str, Pin]
@@ -53,6 +55,7 @@ class Leaves:
     _kept: list[DataFrame] = field(default_factory=list)
     _counted: dict[str, int] = field(default_factory=dict)
     _totals: dict[str, int] = field(default_factory=dict)
+    _looked: int = 0
 
     def sql(self, query: exp.Expr, steps: Mapping[str, exp.Expr] | None = None) -> str:
         """The query as text that runs in the workspace. `steps` are this node's earlier steps."""
@@ -109,12 +112,18 @@ class Leaves:
 
     def close(self) -> None:
         for frame in self._kept:
-            frame.unpersist()
+            plan: Any = frame._jdf
+            plan.queryExecution().analyzed().rdd().unpersist(False)
 
     def keep(self, frame: DataFrame) -> DataFrame:
-        """Cache a frame that is too large to fetch, until the refresh ends."""
-        self._kept.append(frame.persist())
-        return frame
+        """Compute a frame that is too large to fetch, and hold its rows until the refresh ends.
+
+        Not in Spark's cache: that is computed again when a table is written that it was read from, and would then tell
+        what has changed as nothing.
+        """
+        held = frame.localCheckpoint()
+        self._kept.append(held)
+        return held
 
     def name_view(self, suffix: str, frame: DataFrame) -> str:
         name = self.workspace.view(f"trickle_{suffix}")
@@ -157,7 +166,7 @@ class Leaves:
         return self._totals[name]
 
     def _with_key_ranges(self, query: exp.Expr) -> exp.Expr:
-        """The query with bounds in the place of key ranges."""
+        """The query with bounds in the place of key ranges, or the rows themselves in the place of their table."""
         bounded = query.copy()
         for node in list(bounded.find_all(exp.Anonymous)):
             if node.name.lower() == KEY_RANGE:
@@ -170,9 +179,44 @@ class Leaves:
         if rows is None:
             return exp.true()
         beside = node.find_ancestor(exp.Select)
-        leaf = beside.find(exp.Table) if beside is not None else None
-        total = self._total_rows(leaf.name) if leaf is not None and leaf.name in self.tables else None
-        return key_predicate(column, rows, source_column.name, total)
+        leaf = beside.args["from_"].this if beside is not None else None
+        if not isinstance(leaf, exp.Table) or leaf.name not in self.tables:
+            return key_predicate(column, rows, source_column.name)
+        if leaf.db in (Version.AFTER, Version.BEFORE) and _is_conjunct(node):
+            found = self._looked_up(leaf, column.name, rows.column(source_column.name), source_column.name)
+            if found is not None:
+                leaf.replace(exp.alias_(sql_name(quote(found)), leaf.alias, table=True, quoted=True))
+                return exp.true()
+        return key_predicate(column, rows, source_column.name, self._total_rows(leaf.name))
+
+    def _looked_up(self, leaf: exp.Table, column: str, keys: pa.ChunkedArray, name: str) -> str | None:
+        """A view of the leaf's rows with these keys, if several members want such rows; None: it is read itself."""
+        columns = self.columns.get(leaf.name)
+        if not columns or not self.lookups.worthwhile(leaf.name, self._total_rows(leaf.name)):
+            return None
+        session, table = self.workspace.session, self.tables[leaf.name]
+        found = self.lookups.get(session, table, column, keys, name, self._total_rows(leaf.name))
+        if found is None:
+            return None
+        rows, schema = narrowed(*found, columns)
+        if leaf.db == Version.BEFORE and leaf.name in self.windows:
+            change = self._fetched.get(leaf.name)
+            before = None if change is None else without(rows, change, column, keys)
+            if before is None:
+                return None
+            rows = before
+        if rows.num_rows > self.small_rows:
+            return None
+        self._looked += 1
+        return self.name_view(f"lookup_{self._looked}", hand_back(session, rows, schema))
+
+
+def _is_conjunct(node: exp.Expr) -> bool:
+    """Whether a condition of a WHERE has to hold for every row: it is not one side of an OR."""
+    above = node.parent
+    while isinstance(above, (exp.And, exp.Paren)):
+        above = above.parent
+    return isinstance(above, exp.Where)
 
 
 def sql_name(text: str) -> exp.Table:

@@ -159,7 +159,7 @@ class SharedChanges:
 
 def netted(rows: pa.Table, columns: list[str]) -> pa.Table:
     """Weights of equal rows added up, those without any left out; as it was where Arrow cannot tell rows apart."""
-    if not columns or not all(_exact(rows.schema.field(name).type) for name in columns):
+    if not columns or not all(exact(rows.schema.field(name).type) for name in columns):
         return rows
     sums = rows.group_by(columns).aggregate([(WEIGHT, "sum")])
     found = sums.filter(pc.not_equal(sums.column(f"{WEIGHT}_sum"), 0))
@@ -168,7 +168,8 @@ def netted(rows: pa.Table, columns: list[str]) -> pa.Table:
     )
 
 
-def _exact(kind: pa.DataType) -> bool:
+def exact(kind: pa.DataType) -> bool:
+    """Whether Arrow tells values of a type apart as Spark does."""
     simple = (pa.types.is_integer, pa.types.is_string, pa.types.is_large_string, pa.types.is_boolean, pa.types.is_date)
     return any(check(kind) for check in (*simple, pa.types.is_decimal, pa.types.is_timestamp))
 

@@ -77,11 +77,17 @@ class History:
         self._engine.spark.sql(f"INSERT INTO {table} SELECT * FROM {table} WHERE {self._key(table)} LIMIT 3")
 
 
-@pytest.mark.parametrize("format_version", ["2", "3"])
-def test_random_changes_are_followed_differentially(spark: SparkSession, tmp_path: Path, format_version: str) -> None:
-    # The sources' format has nothing to do with how tables of ours are written: in two steps, as large ones are, or by
-    # a MERGE. Most other tests have tables so small that they are written anew.
-    limits = {"broadcast_table_rows": 0} if format_version == "2" else {"rewrite_table_rows": 0}
+WAYS = {
+    "directly": {"rewrite_table_rows": 0, "lookup_table_rows": 0},
+    "by MERGE": {"rewrite_table_rows": 0, "small_change_rows": 0},
+    "in two steps, as large tables are": {"broadcast_table_rows": 0, "small_change_rows": 0},
+}
+"""How tables of ours are written. Most other tests have tables so small that they are written anew now and then."""
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_random_changes_are_followed_differentially(spark: SparkSession, tmp_path: Path, way: str) -> None:
+    format_version, limits = "3" if way == "directly" else "2", WAYS[way]
     with opened(spark, tmp_path, **limits) as engine:
         engine.spark.conf.set("spark.sql.catalog.lake.table-default.format-version", format_version)
         history = History(engine, SEED + int(format_version))
