@@ -104,7 +104,7 @@ def _waits(table: StreamTable, board: Board, known: Known, *, scheduler: bool = 
         since = f" since its last refresh, at {_moment(table.last_refresh_at)}" if table.last_refresh_at else ""
         found.append(Reason(f"nothing that it reads has changed{since}", "nothing: it is up to date", name))
         return found
-    due = board.due_at(unit, known.cut.tables, known.standings, {})
+    due = board.due_at(unit, known.cut.tables, known.standings, None)
     if due > known.now:
         found.append(_not_due(table, board, due))
     if standing is not None and standing.slowed > 1:
