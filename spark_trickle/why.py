@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from spark_trickle.errors import NotFoundError
+from spark_trickle.errors import LISTED, NotFoundError
 from spark_trickle.gates.held import held
 from spark_trickle.graph.units import plan_units
 from spark_trickle.model.publication import Cut
@@ -41,7 +41,7 @@ def why(name: TableName, known: Known) -> WhyAnswer:
     """Every reason, transitively, each with what to do."""
     tables = known.cut.tables
     if name not in tables:
-        raise NotFoundError("stream table", name)
+        raise NotFoundError("stream table", name, hint=LISTED)
     table, board = tables[name], known.board()
     above = dag_of(tables.values()).upstream(name)
     missing = [source for source in (*sorted(above), *table.tables) if source not in known.cut.pointers]
