@@ -54,7 +54,7 @@ def settled(run: Run, engine: Engine, now: datetime) -> None:
 
 
 def test_no_reader_ever_sees_totals_that_differ(spark: SparkSession, tmp_path: Path) -> None:
-    run, dice = Run(tmp_path / "lake", spark, depth=2), random.Random(3)
+    run = Run(tmp_path / "lake", spark, depth=2)
     now = datetime.now(UTC)
     with opened(spark, run.folder) as engine, ThreadPoolExecutor(2) as pool:
         build(engine, run.depth)
@@ -63,7 +63,7 @@ def test_no_reader_ever_sees_totals_that_differ(spark: SparkSession, tmp_path: P
             if run.over.is_set():
                 break
             now += timedelta(minutes=10)
-            poisoned, gated = number % 3 == 1, dice.random() < 0.2
+            poisoned, gated = number % 3 == 1, number % 3 == 2
             with run.turn:
                 # Whatever else was written, each tick has something that changes every table.
                 engine.sql(f"INSERT INTO sales VALUES ({20_000 + number}, 'n', 'a', {1 + number})")
@@ -74,7 +74,7 @@ def test_no_reader_ever_sees_totals_that_differ(spark: SparkSession, tmp_path: P
             report = engine.tick(now)
             run.counts.update(refreshed=len(report.refreshed), failed=len(report.failed), skipped=len(report.skipped))
             assert not gated or not report.refreshed
-            assert not poisoned or gated or report.failed
+            assert not poisoned or report.failed
             with run.turn:
                 mend(engine)
         run.over.set()
@@ -133,7 +133,7 @@ class Trouble:
         self.run.over.wait(5 + 10 * self.dice.random())
 
     def get_on(self, ticks: int) -> None:
-        self.wait_for("refreshing ticks", ticks)
+        self.wait_for("ticks of diamonds", ticks)
 
     def wait_for(self, what: str, more: int) -> None:
         enough, end = self.crew.done()[what] + more, time.monotonic() + PROGRESS_SECONDS

@@ -135,12 +135,14 @@ def schedule(lake: dict[str, str], reports: str, **settings: Any) -> str:
 
         def told(report: TickReport) -> None:
             if not report.idle:
-                done = {
+                counts = {
+                    "ticks": 1,
+                    "ticks of diamonds": int(len(report.refreshed) > 1),
                     "refreshed": len(report.refreshed),
                     "failed": len(report.failed),
                     "skipped": len(report.skipped),
                 }
-                lines.write(json.dumps({"ticks": 1, "refreshing ticks": int(bool(report.refreshed)), **done}) + "\n")
+                lines.write(json.dumps(counts) + "\n")
 
         engine.run(told=told)
     return "stopped"
