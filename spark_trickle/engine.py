@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 from spark_trickle import views
 from spark_trickle.config import Settings
 from spark_trickle.dispatch import Dispatcher
-from spark_trickle.errors import ConflictError, NotFoundError, TransientError, UserError
+from spark_trickle.errors import LISTED, ConflictError, NotFoundError, TransientError, UserError
 from spark_trickle.events import Noticed, Observer
 from spark_trickle.gating import CALLS as GATE_CALLS
 from spark_trickle.gating import GateCalls
@@ -192,7 +192,7 @@ class Engine(GateCalls):
         cut = self._parts.catalog.cut()
         table = cut.tables.get(TableName.parse(name))
         if table is None:
-            raise NotFoundError("stream table", TableName.parse(name))
+            raise NotFoundError("stream table", TableName.parse(name), hint=LISTED)
         # What it reads, and what it read: a view may have been redefined since.
         read = {*(source.table for source in table.sources), *(pin.table for pin in table.frontier.pins)}
         with self._parts.lake.real.workbench(cut, [table.name, *read]) as bench:

@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+LISTED = "SHOW STREAM TABLES (or `trickle status`) lists them"
+"""The hint where a stream table was named that does not exist."""
+
 
 class StreamTableError(Exception):
     """The root of the tree. `exit_code` is what the command line ends with."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from spark_trickle.errors import NotFoundError
+from spark_trickle.errors import LISTED, NotFoundError
 from spark_trickle.gates.held import held
 from spark_trickle.graph.units import plan_units
 from spark_trickle.model.publication import Cut
@@ -41,7 +41,7 @@ def why(name: TableName, known: Known) -> WhyAnswer:
     """Every reason, transitively, each with what to do."""
     tables = known.cut.tables
     if name not in tables:
-        raise NotFoundError("stream table", name)
+        raise NotFoundError("stream table", name, hint=LISTED)
     table, board = tables[name], known.board()
     above = dag_of(tables.values()).upstream(name)
     missing = [source for source in (*sorted(above), *table.tables) if source not in known.cut.pointers]
@@ -104,7 +104,7 @@ def _waits(table: StreamTable, board: Board, known: Known, *, scheduler: bool = 
         since = f" since its last refresh, at {_moment(table.last_refresh_at)}" if table.last_refresh_at else ""
         found.append(Reason(f"nothing that it reads has changed{since}", "nothing: it is up to date", name))
         return found
-    due = board.due_at(unit, known.cut.tables, known.standings, {})
+    due = board.due_at(unit, known.cut.tables, known.standings, None)
     if due > known.now:
         found.append(_not_due(table, board, due))
     if standing is not None and standing.slowed > 1:

@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, Connection, Row, and_, select
 
 from spark_trickle.catalog import documents
 from spark_trickle.catalog.tables import SOURCES, STREAM_TABLES
-from spark_trickle.errors import AlreadyExistsError, ConflictError, NotFoundError
+from spark_trickle.errors import LISTED, AlreadyExistsError, ConflictError, NotFoundError
 from spark_trickle.model.stream_table import (
     BootstrapGating,
     DiamondConsistency,
@@ -66,7 +66,7 @@ def get(connection: Connection, name: TableName) -> StreamTable:
     """As `find`, but NotFoundError where there is none."""
     found = find(connection, name)
     if found is None:
-        raise NotFoundError(KIND, name)
+        raise NotFoundError(KIND, name, hint=LISTED)
     return found
 
 

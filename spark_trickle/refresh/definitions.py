@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from spark_trickle.clock import Clock
-from spark_trickle.errors import AlreadyExistsError, HasDependentsError, NotFoundError, SqlError, UserError
+from spark_trickle.errors import LISTED, AlreadyExistsError, HasDependentsError, NotFoundError, SqlError, UserError
 from spark_trickle.events import Noticed, Observer, RefreshFinished, Step, StepReached
 from spark_trickle.gates.held import GateReason, held
 from spark_trickle.graph.notices import left_over, notices
@@ -144,7 +144,7 @@ class Definitions:
 
     def _existing(self, cut: Cut, name: TableName) -> StreamTable:
         if name not in cut.tables:
-            raise NotFoundError("stream table", name, hint="SHOW STREAM TABLES (or `trickle status`) lists them")
+            raise NotFoundError("stream table", name, hint=LISTED)
         return cut.tables[name]
 
     def _update(self, table: StreamTable) -> StreamTable:

@@ -47,7 +47,7 @@ class Board:
         return DiamondSchedulePolicy.FASTEST if group is None else group.policy
 
     def due_at(
-        self, unit: int, tables: Tables, standings: Mapping[TableName, Standing], quiet: Mapping[int, datetime]
+        self, unit: int, tables: Tables, standings: Mapping[TableName, Standing], quiet: datetime | None
     ) -> datetime:
         """When a unit is due; `quiet`: until when it was known to have nothing to do."""
         members = self.members(unit, tables)
@@ -56,7 +56,7 @@ class Board:
                 self.rhythms[table.name],
                 table.last_refresh_at,
                 standings[table.name].slowed if table.name in standings else 1,
-                quiet.get(unit),
+                quiet,
             )
             for table in members
             if table.effective_mode is not RefreshMode.IMMEDIATE

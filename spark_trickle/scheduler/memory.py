@@ -1,6 +1,8 @@
 """What a scheduler keeps from one tick to the next, so that a tick in which nothing happened costs next to nothing.
 
 Everything here can be made again from the catalog; a scheduler that starts with an empty memory does the same things.
+One exception: that a cron line came round while there was nothing to do is known only to who saw it. A scheduler that
+has just started makes up for it: it may have come round while none was at work.
 """
 
 from __future__ import annotations
@@ -28,8 +30,8 @@ class Memory:
     """Units that had something to do at the cut."""
     held: Mapping[int, tuple[Hold, ...]] = field(default_factory=dict)
     standings: Mapping[TableName, Standing] | None = None
-    quiet: dict[int, datetime] = field(default_factory=dict)
-    """Until when a unit was seen to have nothing to do."""
+    quiet: dict[TableName, datetime] = field(default_factory=dict)
+    """Until when the unit of a stream table was seen to have nothing to do, before it had."""
     ticked_at: datetime | None = None
 
     def look(self, cut: Cut, standings: Callable[[], Mapping[TableName, Standing]], now: datetime) -> Plan:
@@ -43,21 +45,33 @@ class Memory:
         waiting = backing_off(cut.tables, board.unit_of, known, now)
         held = _merged(self.held, waiting) if waiting else self.held
         plan = make_plan(
-            self.touched, board.below, held, lambda unit: board.due_at(unit, cut.tables, known, self.quiet), now
+            self.touched, board.below, held, lambda unit: board.due_at(unit, cut.tables, known, self._quiet(unit)), now
         )
         self.ticked_at = now
         return plan
 
+    def _quiet(self, unit: int) -> datetime | None:
+        """Until when it is known to have had nothing to do; a unit that gets something in this tick had nothing yet."""
+        assert self.board is not None
+        if unit not in self.touched:
+            return self.ticked_at
+        found = [self.quiet.get(name) for name in self.board.units[unit].members]
+        known = [moment for moment in found if moment is not None]
+        return min(known) if len(known) == len(found) else None
+
     def _take_in(self, cut: Cut) -> None:
+        busy = {name for unit in self.touched for name in self.board.units[unit].members} if self.board else set()
         if self.cut is None or self.board is None or cut.generation != self.cut.generation:
             self.board = self.make_board(cut)
             self.touched = frozenset(_with_work(self.board, cut, range(len(self.board.units))))
-            self.quiet = {}
         else:
-            before, moved = self.touched, _moved(self.board, self.cut, cut)
-            self.touched = (before - moved) | _with_work(self.board, cut, moved)
-            if self.ticked_at is not None:
-                self.quiet.update(dict.fromkeys(self.touched - before, self.ticked_at))
+            moved = _moved(self.board, self.cut, cut)
+            self.touched = (self.touched - moved) | _with_work(self.board, cut, moved)
+        if self.ticked_at is not None:
+            for unit in self.touched:
+                members = self.board.units[unit].members
+                if busy.isdisjoint(members):
+                    self.quiet.update(dict.fromkeys(members, self.ticked_at))
         board = self.board
         gated = held_by_gates(cut.tables, cut.gates, readers=lambda name: board.readers.get(name, ()))
         self.held = holds(cut.tables, board.unit_of, gated)

@@ -55,6 +55,8 @@ class World:
     """All refreshes of a tick read the cut read at its start; otherwise each unit reads its own."""
     stale_gate: timedelta
     chance: Callable[[], float] = random.random
+    stopwatch: Callable[[], float] = time.perf_counter
+    """Seconds from any beginning: for how long things take, as `now` is for when they are."""
     stopping: Callable[[], bool] = lambda: False
 
 
@@ -66,7 +68,7 @@ class Tick:
     memory: Memory
     fence: int
     now: datetime
-    started: float = field(default_factory=time.perf_counter)
+    started: float = field(init=False)
     cut: Cut = field(default_factory=lambda: Cut("", {}, {}, ()))
     standings: Mapping[TableName, Standing] = field(default_factory=dict)
     """What was remembered when the tick began."""
@@ -74,6 +76,9 @@ class Tick:
     skipped: list[Skipped] = field(default_factory=list)
     failed: list[Failed] = field(default_factory=list)
     deposed: DeposedError | None = None
+
+    def __post_init__(self) -> None:
+        self.started = self.world.stopwatch()
 
     def run(self) -> TickReport:
         """Read the lake once; see what is due and what is held; refresh the rest in order; say what was done."""
@@ -101,6 +106,10 @@ class Tick:
         assert self.memory.board is not None
         return self.memory.board
 
+    def _elapsed(self) -> float:
+        """Seconds since the tick began."""
+        return self.world.stopwatch() - self.started
+
     def _start(self, unit: int) -> Job[UnitResult] | None:
         """The refresh of a unit, unless it turns out that nothing it reads has moved."""
         members = self.board.members(unit, self.cut.tables)
@@ -110,6 +119,7 @@ class Tick:
         cut = self.cut
 
         def refresh() -> UnitResult:
+            began = self.world.stopwatch()
             pinned = cut if self.world.one_cut and not self._timed_out(unit) else self._newer(cut, names)
             return self.world.refresher.refresh_at(
                 pinned,
@@ -117,7 +127,7 @@ class Tick:
                 group=self.board.group(unit),
                 fence=self.fence,
                 now=self.now,
-                remember=lambda table, took: self._remembered(unit, table, took),
+                remember=lambda table, _: self._remembered(unit, table, self.world.stopwatch() - began),
             )
 
         return Job(refresh, frozenset(names))
@@ -127,7 +137,7 @@ class Tick:
         group = self.board.units[unit].group
         if group is None or not group.snapshot_timeout_ms or group.isolation is not Isolation.REPEATABLE_READ:
             return False
-        age = (time.perf_counter() - self.started) * 1000
+        age = self._elapsed() * 1000
         if age <= group.snapshot_timeout_ms:
             return False
         notice = (
@@ -187,7 +197,7 @@ class Tick:
         culprit = next((table for table in members if str(table.name) == err.facts.get(MEMBER)), None)
         text, group = f"{err.kind}: {err}", self.board.group(unit)
         # The wait begins when it failed; in whole seconds, so that a quick tick is at its moment.
-        ended = self.now + timedelta(seconds=int(time.perf_counter() - self.started))
+        ended = self.now + timedelta(seconds=int(self._elapsed()))
         failures, rows = [], []
         for table in members:
             if culprit is not None and table is not culprit:
@@ -285,5 +295,5 @@ class Tick:
             refreshed=tuple(self.refreshed),
             skipped=tuple(self.skipped),
             failed=tuple(self.failed),
-            duration_ms=(time.perf_counter() - self.started) * 1000,
+            duration_ms=self._elapsed() * 1000,
         )

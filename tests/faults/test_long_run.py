@@ -1,20 +1,19 @@
-"""Four diamonds, one below the other, over real tables: somebody writes all along, members fail, a gate closes and
-opens, and somebody reads all along. At every moment the totals of each diamond agree, and every table is its query's
-answer.
+"""Diamonds, one below the other, over real tables: somebody writes to all sources all along, members fail, gates
+close and open, and somebody reads all along. At every moment the totals of all diamonds agree, and every table is its
+query's answer at its frontier.
 
-`TRICKLE_LONG_RUN=200` makes so many ticks; by default it is a short run. The same with schedulers that are killed is
-`test_storm`.
+By default this is a short run in one process, two diamonds deep. `TRICKLE_LONG_RUN=200` makes so many ticks, four deep,
+with two schedulers in processes of their own, which are killed, frozen, and started again; `-s` shows what went on.
+`test_storm` is the same without Spark.
 """
 
 from __future__ import annotations
 
 import os
 import random
-import threading
-from collections import Counter
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -22,70 +21,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_trickle.engine import Engine
-from spark_trickle.model.stream_table import Status
+from tests.faults.crew import LEASE_SECONDS, Crew, at_work
+from tests.faults.ladder import POISON, SOURCES, Run, build, hide_newest_file, mend, names
 from tests.spark.engines import opened
 
 pytestmark = pytest.mark.spark
 
-TICKS = int(os.environ.get("TRICKLE_LONG_RUN", "3"))
-DEPTH = 4
-POISON = -666
-
-
-def build(engine: Engine) -> None:
-    engine.sql("CREATE TABLE sales (id INT, region STRING, product STRING, amount BIGINT)")
-    engine.sql("INSERT INTO sales VALUES (0, 'north', 'a', 10), (1, 'south', 'b', 20), (2, NULL, 'a', NULL)")
-    for i in range(DEPTH):
-        above = f" CROSS JOIN total{i - 1}" if i else ""
-        # A poisoned row cannot be computed with; only the first diamond looks.
-        amount = "amount" if i else f"amount DIV IF(amount = {POISON}, 0, 1)"
-        for by in ("region", "product"):
-            query = f"SELECT {by}, SUM({amount}) AS revenue FROM sales{above} GROUP BY {by}"
-            engine.create_stream_table(f"{by}{i}", query, schedule="1s")
-        totals = ", ".join(f"(SELECT SUM(revenue) FROM {by}{i}) AS {by}_total" for by in ("region", "product"))
-        engine.create_stream_table(f"total{i}", f"SELECT {totals}", schedule="1s", strict=True)
-
-
-@dataclass
-class Run:
-    """What goes on besides scheduling, and how often it did."""
-
-    folder: Path
-    spark: SparkSession
-    over: threading.Event = field(default_factory=threading.Event)
-    counts: Counter[str] = field(default_factory=Counter)
-    turn: threading.Lock = field(default_factory=threading.Lock)
-    """Of whoever writes: Iceberg refuses a DELETE that another one overtook, and that is not the question here."""
-
-    def write(self) -> None:
-        dice, number = random.Random(1), 10
-        with opened(self.spark, self.folder) as engine:
-            while not self.over.wait(dice.random()):
-                number += 1
-                place = f"'{dice.choice('ns')}', '{dice.choice('abc')}'"
-                match dice.randrange(5):
-                    case 0:
-                        statement = f"DELETE FROM sales WHERE id = {dice.randrange(number)}"
-                    case 1:
-                        statement = f"UPDATE sales SET amount = amount + 1 WHERE region = '{dice.choice('ns')}'"
-                    case _:
-                        statement = f"INSERT INTO sales VALUES ({number}, {place}, {dice.randrange(100)})"
-                with self.turn:
-                    engine.sql(statement)
-                self.counts["writes"] += 1
-
-    def read(self) -> None:
-        dice = random.Random(2)
-        with opened(self.spark, self.folder) as engine:
-            names = [f"total{i}" for i in range(DEPTH)]
-            while not self.over.is_set():
-                with engine.snapshot(names) as snap:
-                    union = " UNION ALL ".join(f"SELECT region_total, product_total FROM {name}" for name in names)
-                    seen = {value for row in snap.sql(union).collect() for value in row}
-                assert len(seen) == 1, f"totals that differ: {seen}"
-                name = dice.choice(names)
-                assert engine.verify(name).ok, name
-                self.counts["reads"] += 1
+SHORT = 3
+LONG = int(os.environ.get("TRICKLE_LONG_RUN", "0"))
+PROGRESS_SECONDS = 300.0
 
 
 def in_background(pool: ThreadPoolExecutor, run: Run, work: Callable[[], None]) -> Future[None]:
@@ -98,45 +42,132 @@ def in_background(pool: ThreadPoolExecutor, run: Run, work: Callable[[], None]) 
     return pool.submit(until_it_fails)
 
 
+def settled(run: Run, engine: Engine, now: datetime) -> None:
+    """When nobody disturbs it any more, one tick brings everything up to date."""
+    mend(engine)
+    engine.sql("INSERT INTO sales VALUES (100000, 's', 'c', 1)")
+    report = engine.tick(now)
+    assert len(report.refreshed) == len(names(run.depth)), report
+    for name in names(run.depth):
+        run.verify(engine, name)
+    assert run.violations == []
+
+
 def test_no_reader_ever_sees_totals_that_differ(spark: SparkSession, tmp_path: Path) -> None:
-    run, dice = Run(tmp_path / "lake", spark), random.Random(3)
+    run = Run(tmp_path / "lake", spark, depth=2)
     now = datetime.now(UTC)
     with opened(spark, run.folder) as engine, ThreadPoolExecutor(2) as pool:
-        build(engine)
+        build(engine, run.depth)
         others = [in_background(pool, run, work) for work in (run.write, run.read)]
-        for number in range(TICKS):
+        for number in range(SHORT):
             if run.over.is_set():
                 break
             now += timedelta(minutes=10)
-            poisoned, gated = number % 3 == 1, dice.random() < 0.2
+            poisoned, gated = number % 3 == 1, number % 3 == 2
             with run.turn:
                 # Whatever else was written, each tick has something that changes every table.
-                engine.sql(f"INSERT INTO sales VALUES ({20_000 + number}, 'north', 'a', {1 + number})")
+                engine.sql(f"INSERT INTO sales VALUES ({20_000 + number}, 'n', 'a', {1 + number})")
                 if poisoned:
-                    engine.sql(f"INSERT INTO sales VALUES (9999, 'north', 'a', {POISON})")
+                    engine.sql(f"INSERT INTO sales VALUES (9999, 'n', 'a', {POISON})")
             if gated:
                 engine.gate_source("sales")
             report = engine.tick(now)
             run.counts.update(refreshed=len(report.refreshed), failed=len(report.failed), skipped=len(report.skipped))
             assert not gated or not report.refreshed
-            assert not poisoned or gated or report.failed
+            assert not poisoned or report.failed
             with run.turn:
                 mend(engine)
         run.over.set()
         for other in others:
             other.result()
-        engine.sql("INSERT INTO sales VALUES (10000, 'south', 'c', 1)")
-        report = engine.tick(now + timedelta(minutes=10))
-        assert len(report.refreshed) == 3 * DEPTH, report
-        assert all(engine.verify(str(table.name)).ok for table in engine.stream_tables())
-    assert run.counts["reads"] and run.counts["writes"] and run.counts["refreshed"] >= 3 * DEPTH
-    print(f"{TICKS} ticks: {dict(run.counts)}")  # noqa: T201
+        settled(run, engine, now + timedelta(minutes=10))
+    assert run.counts["reads"] and run.counts["writes"] and run.counts["refreshed"] >= len(names(run.depth))
 
 
-def mend(engine: Engine) -> None:
-    """What somebody does who was told of a failure."""
-    engine.ungate_source("sales")
-    engine.sql(f"DELETE FROM sales WHERE amount = {POISON}")
-    for table in engine.stream_tables():
-        if table.status is Status.ERROR:
-            engine.resume_stream_table(str(table.name))
+class Trouble:
+    """Faults of every kind, one after the other; after each, the schedulers must get on."""
+
+    def __init__(self, run: Run, crew: Crew, dice: random.Random) -> None:
+        self.run = run
+        self.crew = crew
+        self.dice = dice
+        self.kinds: dict[str, Callable[[Engine], None]] = {
+            "killed": self.kill,
+            "frozen": self.freeze,
+            "poisoned": self.poison,
+            "file away": self.hide,
+            "gated": self.gate,
+        }
+
+    def make(self) -> None:
+        with opened(self.run.spark, self.run.folder) as engine:
+            while not self.run.over.is_set():
+                for kind in self.dice.sample(sorted(self.kinds), len(self.kinds)):
+                    self.get_on(1 + self.dice.randrange(2))
+                    if self.run.over.wait(self.dice.random() * 5):
+                        return
+                    self.kinds[kind](engine)
+                    if not self.run.over.is_set():
+                        self.run.counts[f"fault: {kind}"] += 1
+                    with self.run.turn:
+                        mend(engine)
+
+    def kill(self, _engine: Engine) -> None:
+        self.crew.kill()
+
+    def freeze(self, _engine: Engine) -> None:
+        self.crew.freeze(LEASE_SECONDS + 2 * self.dice.random())
+
+    def poison(self, engine: Engine) -> None:
+        with self.run.turn:
+            engine.sql(f"INSERT INTO sales VALUES (9999, 'n', 'a', {POISON})")
+        self.wait_for("failed", 1)
+
+    def hide(self, engine: Engine) -> None:
+        before = self.crew.done()["failed"]
+        with self.run.turn, self.run.files:
+            hide_newest_file(engine, lambda: self.crew.done()["failed"] > before, PROGRESS_SECONDS)
+
+    def gate(self, engine: Engine) -> None:
+        engine.gate_source(self.dice.choice(SOURCES))
+        self.run.over.wait(5 + 10 * self.dice.random())
+
+    def get_on(self, ticks: int) -> None:
+        self.wait_for("ticks of diamonds", ticks)
+
+    def wait_for(self, what: str, more: int) -> None:
+        enough, end = self.crew.done()[what] + more, time.monotonic() + PROGRESS_SECONDS
+        while self.crew.done()[what] < enough and not self.run.over.wait(0.2):
+            assert time.monotonic() < end, f"no {what} for {PROGRESS_SECONDS:.0f} s"
+
+
+@pytest.mark.skipif(not LONG, reason="TRICKLE_LONG_RUN says how many ticks")
+def test_no_reader_ever_sees_totals_that_differ_whatever_happens_to_schedulers(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    run = Run(tmp_path / "lake", spark, depth=4)
+    lake = {"warehouse": str(run.folder), "catalog": f"sqlite:///{run.folder}/trickle.db"}
+    with opened(spark, run.folder) as engine, ThreadPoolExecutor(3) as pool:
+        build(engine, run.depth)
+        with at_work(lake, tmp_path / "crew", random.Random(4)) as crew:
+            trouble = Trouble(run, crew, random.Random(5))
+            others = [in_background(pool, run, work) for work in (run.write, run.read, trouble.make)]
+            watched(run, crew)
+            run.over.set()
+            for other in others:
+                other.result()
+            crew.stop()
+            run.counts.update(crew.done())
+        settled(run, engine, datetime.now(UTC) + timedelta(minutes=10))
+    told = [f"{count} {what}" for what, count in sorted(run.counts.items())]
+    print("\n" + ", ".join(told), f"{len(run.violations)} violations", sep=", ")  # noqa: T201
+    assert all(run.counts[f"fault: {kind}"] for kind in trouble.kinds) or len(trouble.kinds) > LONG
+
+
+def watched(run: Run, crew: Crew) -> None:
+    """Until there were enough ticks, or something is wrong."""
+    told, started = 0, time.monotonic()
+    while not run.over.wait(1) and not run.violations and (ticks := crew.done()["ticks"]) < LONG:
+        if ticks >= told + 10:
+            told = ticks
+            print(f"{time.monotonic() - started:.0f} s: {ticks} ticks, {dict(run.counts)}", flush=True)  # noqa: T201

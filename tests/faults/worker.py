@@ -15,6 +15,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import spark_trickle
@@ -22,6 +23,7 @@ from spark_trickle.engine import Engine
 from spark_trickle.errors import StreamTableError
 from spark_trickle.events import Event, Observer, Step, StepReached
 from spark_trickle.model.refresh import Action
+from spark_trickle.model.tick import TickReport
 from tests.faults import shop
 
 PATIENCE_SECONDS = 120.0
@@ -127,6 +129,25 @@ def lose_jvm(lake: dict[str, str]) -> str:
     return "nothing"
 
 
+def schedule(lake: dict[str, str], reports: str, **settings: Any) -> str:
+    """Be a scheduler until told to stop; a line for each tick that did something."""
+    with connect(lake, **settings) as engine, Path(reports).open("a", buffering=1) as lines:
+
+        def told(report: TickReport) -> None:
+            if not report.idle:
+                counts = {
+                    "ticks": 1,
+                    "ticks of diamonds": int(len(report.refreshed) > 1),
+                    "refreshed": len(report.refreshed),
+                    "failed": len(report.failed),
+                    "skipped": len(report.skipped),
+                }
+                lines.write(json.dumps(counts) + "\n")
+
+        engine.run(told=told)
+    return "stopped"
+
+
 def _work(name: str) -> Callable[[Engine], object]:
     return shop.actions if name == "refresh" else shop.pay
 
@@ -137,6 +158,7 @@ def main() -> None:
         "die_in_a_job": die_in_a_job,
         "race": race,
         "lose_jvm": lose_jvm,
+        "schedule": schedule,
     }
     # The first engine starts the JVM and stays, so that the others find it.
     first = connect(json.loads(sys.stdin.readline()))

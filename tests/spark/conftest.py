@@ -42,3 +42,11 @@ def engine(spark: SparkSession, tmp_path: Path) -> Iterator[Engine]:
     """An engine on an empty lake, in a session of its own."""
     with opened(spark, tmp_path / "lake") as made:
         yield made
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def on_each_database(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> Iterator[Engine]:
+    """As `engine`, once with its catalog in SQLite and once in PostgreSQL."""
+    elsewhere = {} if request.param == "sqlite" else {"catalog": request.getfixturevalue("postgres_url")}
+    with opened(spark, tmp_path / "lake", **elsewhere) as made:
+        yield made

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from spark_trickle.engine import Engine
 from spark_trickle.events import Event, Noticed, Step, StepReached
 from spark_trickle.model.refresh import Action, Outcome
 from spark_trickle.model.tick import TickReport
-from tests.spark.engines import assert_equals_query, opened, values
+from tests.spark.engines import assert_equals_query, values
 
 
 @pytest.fixture
@@ -23,17 +22,10 @@ def engine(engine: Engine) -> Engine:
     return engine
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def on_each_database(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> Iterator[Engine]:
-    if request.param == "sqlite":
-        with opened(spark, tmp_path / "lake") as made:
-            with_two_loads(made)
-            yield made
-        return
-    url = request.getfixturevalue("postgres_url")
-    with spark_trickle.connect(str(tmp_path), catalog=url, spark=spark.newSession()) as made:
-        with_two_loads(made)
-        yield made
+@pytest.fixture
+def on_each_database(on_each_database: Engine) -> Engine:
+    with_two_loads(on_each_database)
+    return on_each_database
 
 
 def with_two_loads(engine: Engine) -> None:

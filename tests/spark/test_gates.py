@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
-from pyspark.sql import SparkSession
 
-import spark_trickle
 from spark_trickle.engine import Engine
 from spark_trickle.errors import UserError
 from spark_trickle.model.refresh import Action
 from spark_trickle.model.stream_table import Status
-from tests.spark.engines import assert_equals_query, opened, values
+from tests.spark.engines import assert_equals_query, values
 
 
 class Stop(Exception):
@@ -26,17 +21,10 @@ def engine(engine: Engine) -> Engine:
     return engine
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def on_each_database(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> Iterator[Engine]:
-    if request.param == "sqlite":
-        with opened(spark, tmp_path / "lake") as made:
-            with_orders(made)
-            yield made
-        return
-    url = request.getfixturevalue("postgres_url")
-    with spark_trickle.connect(str(tmp_path), catalog=url, spark=spark.newSession()) as made:
-        with_orders(made)
-        yield made
+@pytest.fixture
+def on_each_database(on_each_database: Engine) -> Engine:
+    with_orders(on_each_database)
+    return on_each_database
 
 
 def with_orders(engine: Engine) -> None:

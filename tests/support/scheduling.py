@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -47,6 +48,7 @@ class Yard:
     executor: ThreadPoolExecutor
     workers: int = 1
     one_cut: bool = True
+    stopwatch: Callable[[], float] = time.perf_counter
     now: datetime = NOON
     failing: dict[str, str] = field(default_factory=dict)
     """Stream tables whose refresh fails: 'transient' or 'permanent'."""
@@ -76,6 +78,7 @@ class Yard:
             one_cut=self.one_cut,
             stale_gate=timedelta(hours=1),
             chance=lambda: 0.5,
+            stopwatch=self.stopwatch,
         )
         return Tick(world, self.memory, self.fence, self.now).run()
 

@@ -145,5 +145,5 @@ def test_upstream_failed_and_upstream_is_not_due(y: Yard) -> None:
 
 
 def test_a_name_that_is_no_stream_table_is_refused(y: Yard) -> None:
-    with pytest.raises(NotFoundError):
+    with pytest.raises(NotFoundError, match=r"stream table 'orders' does not exist. .* lists them"):
         ask(y, "orders")

@@ -229,3 +229,42 @@ def test_a_cron_line_that_came_round_with_nothing_to_do_is_not_made_up_for_betwe
         assert y.tick(60).idle
         assert y.tick(60).idle
         assert names(y.tick(3600)) == ["b"]
+
+
+def test_a_cron_line_stays_served_when_a_gate_moves_or_a_table_is_made_elsewhere(tmp_path: Path) -> None:
+    with yard(tmp_path) as y:
+        y.base("a", "x")
+        y.stream("b", "a", schedule="0 * * * *")
+        y.tick()
+        assert y.tick(3660).idle
+        y.write("a")
+        assert y.tick(60).idle
+        y.gate("x", True)
+        y.stream("other", "x")
+        assert names(y.tick(60)) == []
+        assert names(y.tick(3600)) == ["b"]
+
+
+def test_a_cron_line_that_came_round_with_nothing_to_do_is_served_for_those_that_read_stream_tables_as_well(
+    tmp_path: Path,
+) -> None:
+    with yard(tmp_path) as y:
+        y.base("a")
+        y.stream("b", "a", schedule="1s")
+        y.stream("c", "b", schedule="0 * * * *")
+        y.tick()
+        assert y.tick(3660).idle
+        y.write("a")
+        assert names(y.tick(60)) == ["b"]
+        assert y.tick(60).idle
+        assert names(y.tick(3600)) == ["c"]
+
+
+def test_a_scheduler_that_has_just_started_makes_up_for_a_cron_line_that_came_round_before(tmp_path: Path) -> None:
+    with yard(tmp_path) as y:
+        y.base("a")
+        y.stream("b", "a", schedule="0 * * * *")
+        y.tick()
+        y.write("a")
+        y.restart()
+        assert names(y.tick(3660)) == ["b"]
