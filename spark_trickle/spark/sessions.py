@@ -168,6 +168,9 @@ class Sessions:
             # Spark's 200 suits a cluster; adaptive execution joins partitions that turn out small. Refreshes of small
             # changes use one.
             "spark.sql.shuffle.partitions": str(8 * cores),
+            # Code that Spark generated for one refresh is compiled and warm for the next one. Spark keeps that of
+            # 100 stages: of more than some ten stream tables, none would ever find its own.
+            "spark.sql.codegen.cache.maxEntries": "10000",
             "spark.sql.session.timeZone": "UTC",
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
