@@ -61,9 +61,10 @@ def _narrowed(operator: Operator, wanted: frozenset[str]) -> Operator:
             source = _narrowed(found, wanted)
             mine = tuple(c for c in operator.conditions if used(c) <= set(source.columns))
             return Filter(source, mine) if mine else source
-        case OuterJoin(keeps_left=True) | Match() if wanted <= set(operator.left.columns):
+        # The columns of a side that may go without partner are NULL there: its own rows are not all combinations.
+        case OuterJoin(keeps_right=False) | Match() if wanted <= set(operator.left.columns):
             return _narrowed(operator.left, wanted)
-        case OuterJoin(keeps_right=True) if wanted <= set(operator.right.columns):
+        case OuterJoin(keeps_left=False) if wanted <= set(operator.right.columns):
             return _narrowed(operator.right, wanted)
         case Window() | Generate() if wanted <= set(operator.input.columns):
             return _narrowed(operator.input, wanted)

@@ -153,3 +153,9 @@ SELECT region, qty, COUNT(*) AS n FROM orders o WHERE EXISTS (SELECT 1 FROM item
     ROLLUP (region, qty) HAVING COUNT(*) > 0;
 SELECT o.id FROM orders o QUALIFY row_number() OVER (PARTITION BY o.region ORDER BY o.id, o.cust, o.qty) > (SELECT
     MIN(n) FROM items);
+SELECT o.id, c.tier FROM orders o FULL JOIN cust c ON o.cust = c.id WHERE EXISTS (SELECT 1 FROM items i WHERE NOT
+    EXISTS (SELECT 1 FROM items j WHERE j.n < o.qty));
+SELECT o.id, c.tier FROM orders o FULL JOIN cust c ON o.cust = c.id WHERE EXISTS (SELECT 1 FROM items i WHERE NOT
+    EXISTS (SELECT 1 FROM items j WHERE j.n < c.tier));
+SELECT o.id, c.tier FROM orders o RIGHT JOIN cust c ON o.cust = c.id WHERE EXISTS (SELECT 1 FROM items i WHERE NOT
+    EXISTS (SELECT 1 FROM items j WHERE j.n < o.qty));
