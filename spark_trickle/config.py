@@ -83,6 +83,8 @@ class Settings(BaseSettings):
     """Tables of ours up to this many rows are merged in one commit, by a join that may move the whole table. Larger
     ones stay where they are, and the change is broadcast to them; where Spark writes it, that takes two commits,
     published as one."""
+    held_table_rows: int = Field(default=1_000, ge=0)
+    """Tables up to this many rows are held in memory from one refresh to the next; those of ours are written whole."""
     lookup_table_rows: int = Field(default=100_000, ge=0)
     """Of tables from this many rows on, what several stream tables of one refresh look up by keys is read once."""
     scheduler_lease_seconds: float = Field(default=10.0, ge=0.2, le=3600)

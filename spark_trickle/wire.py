@@ -162,6 +162,7 @@ def _lake(settings: Settings, workspaces: Workspaces) -> LazyLake:
             small_change_rows=settings.small_change_rows,
             rewrite_table_rows=settings.rewrite_table_rows,
             broadcast_table_rows=settings.broadcast_table_rows,
+            held_table_rows=settings.held_table_rows,
             lookup_table_rows=settings.lookup_table_rows,
         )
         return SparkLake(workspaces, limits)

@@ -65,6 +65,12 @@ class NodeApplier:
         return self._change
 
     def apply(self, changed: frozenset[str]) -> Written:
+        written = self._applied(changed)
+        if written.changed:
+            self._leaves.forget(self._node.label)
+        return written
+
+    def _applied(self, changed: frozenset[str]) -> Written:
         self._small = sum(self._leaves.rows_of(name) for name in changed) <= self._leaves.small_rows
         change = delta(self._node, changed, self._leaves.large() if self._small else frozenset())
         if change is None:
@@ -117,14 +123,18 @@ class NodeApplier:
         """A table of at most one row, over tables of one row: computing it again is the cheapest delta."""
         with spark_errors(f"computing '{self._table}'"):
             frame = self._session.sql(self._leaves.sql(self._node.query))
-            both = frame.withColumn(_SIDE, f.lit(True)).unionAll(
-                self._session.table(self._table.sql).withColumn(_SIDE, f.lit(False))
-            )
-            rows = fetch(both)
-        now, before = (rows.filter(side).drop_columns(_SIDE) for side in (pc.field(_SIDE), pc.invert(pc.field(_SIDE))))
+            if self._placer.contents is not None:
+                now, before = fetch(frame), self._placer.contents.rows
+            else:
+                both = frame.withColumn(_SIDE, f.lit(True)).unionAll(
+                    self._session.table(self._table.sql).withColumn(_SIDE, f.lit(False))
+                )
+                rows = fetch(both)
+                now = rows.filter(pc.field(_SIDE)).drop_columns(_SIDE)
+                before = rows.filter(pc.invert(pc.field(_SIDE))).drop_columns(_SIDE)
         if now.to_pylist() == before.to_pylist():
             return NOTHING
-        self._placer.replace(now, frame.schema)
+        self._placer.replace(now)
         return Written(now.num_rows, before.num_rows, 1)
 
     def _plain_types(self) -> bool:
@@ -166,19 +176,17 @@ class NodeApplier:
         assert isinstance(upkeep, Groups)
         # The delta goes into the query as it is: partial aggregates, old rows and new rows in one job.
         steps[DELTA] = exp.Subquery(this=self._leaves.resolved(query, steps))
-        addressed = self._placer.addressed_target() if self._small else None
-        if addressed is not None:
-            steps[TARGET] = addressed
+        steps[TARGET], addressed = self._placer.old_rows() if self._small else (self._target, False)
         large = bool(upkeep.keys) and self._placer.large
         if large:
             partials = self._compute(self._leaves.sql(query, steps), "delta", fetched=self._small)
             steps[DELTA] = partials.name
             steps[TARGET] = exp.Subquery(this=self._leaves.resolved(transitions.touched_rows(self._node), steps))
-        judged = transitions.transitions(self._node, addressed=addressed is not None)
+        judged = transitions.transitions(self._node, addressed=addressed)
         found = self._compute(self._leaves.sql(judged, steps), "transitions", fetched=self._small)
         steps[transitions.TRANSITIONS] = found.name
         if self._counts(found, transitions.FLAG)[0]:
-            found = self._recompute(steps, addressed=addressed is not None)
+            found = self._recompute(steps, addressed=addressed)
             steps[transitions.TRANSITIONS] = found.name
         gone, came = self._counts(found, transitions.GONE, transitions.CAME)
         if not gone and not came:

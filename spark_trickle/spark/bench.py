@@ -20,6 +20,7 @@ from spark_trickle.ports import Analysis, Broken, Staged, T, Window, Workbench
 from spark_trickle.spark.analysis import AnalyzedQuery, analyze, columns_read
 from spark_trickle.spark.apply import NodeApplier
 from spark_trickle.spark.failures import spark_errors, sql_errors
+from spark_trickle.spark.held import NOTHING_HELD, Held
 from spark_trickle.spark.jobs import counting_jobs, fair_share
 from spark_trickle.spark.lookups import Lookups
 from spark_trickle.spark.parallel import Turns, in_parallel
@@ -47,6 +48,7 @@ class Limits:
     small_change_rows: int
     rewrite_table_rows: int
     broadcast_table_rows: int
+    held_table_rows: int
     lookup_table_rows: int
 
 
@@ -68,8 +70,9 @@ class Plans:
 class Shared:
     """What the benches over one private version share: plans, pins, what changed. Any thread may ask."""
 
-    def __init__(self, workspace: Workspace, plans: Plans, limits: Limits) -> None:
+    def __init__(self, workspace: Workspace, plans: Plans, held: Held, limits: Limits) -> None:
         self.plans = plans
+        self.held = held
         self.limits = limits
         self.brought = Brought()
         self.lookups = Lookups(self.brought, limits.lookup_table_rows)
@@ -185,7 +188,8 @@ class Bench:
                 rows_inserted=written.inserted, rows_deleted=written.deleted, changed=True, commits=written.commits
             )
         reuse = reusable(self, self._feed, table, plan, former)
-        leaves = self._leaves(reuse.table, plan, reuse.windows)
+        # Whoever starts over has the tables themselves read, whatever this process remembers of them.
+        leaves = self._leaves(reuse.table, plan, reuse.windows, NOTHING_HELD)
         changed = {str(name) for name in reuse.windows}
         written, commits = NOTHING, 0
         try:
@@ -201,6 +205,7 @@ class Bench:
                         frame = self.workspace.session.sql(leaves.sql(node.query))
                     written = writer.whole(target, frame, exists=target in present)
                 commits += written.commits
+            leaves.settle()
         finally:
             leaves.close()
             self._feed.release()
@@ -216,7 +221,7 @@ class Bench:
         plan = self._analyzed(table).plan
         if plan is None:
             raise InternalError(f"'{table.name}' has no maintenance plan")
-        leaves = self._leaves(table, plan, windows)
+        leaves = self._leaves(table, plan, windows, self._common.held)
         writer = Writer(self.workspace.session, summary)
         changed = {str(name) for name in windows}
         written, commits = NOTHING, 0
@@ -235,7 +240,9 @@ class Bench:
                     if written.changed and node.label != PUBLIC:
                         changed.add(node.label)
                     elif written.changed and self._shared.readers(str(table.name)):
+                        leaves.settle()
                         self._remember(table, applier, written)
+                leaves.settle()
         finally:
             leaves.close()
             self._feed.release()
@@ -298,7 +305,9 @@ class Bench:
             (f"{table.name}\n{table.query}", tuple(shapes)), lambda: analyze(self.workspace, table.query, ())
         )
 
-    def _leaves(self, table: StreamTable, plan: MaintenancePlan, windows: Mapping[TableName, Window]) -> Leaves:
+    def _leaves(
+        self, table: StreamTable, plan: MaintenancePlan, windows: Mapping[TableName, Window], held: Held
+    ) -> Leaves:
         internal = {n.label: internal_name(table.name, n.label) for n in plan.nodes if n.label != PUBLIC}
         tables = {source: TableName.parse(source) for source in plan.sources}
         before = {str(p.table): p for p in table.frontier.pins}
@@ -310,6 +319,8 @@ class Bench:
             workspace=self.workspace,
             shared=self._shared,
             lookups=self._common.lookups,
+            held=held,
+            pin_of=self.pin_of,
             tables={**tables, **internal},
             before=before,
             columns={name: columns_read(plan, name) for name in (*plan.sources, *internal)},
@@ -357,6 +368,7 @@ class SparkLake:
     def __init__(self, workspaces: Workspaces, limits: Limits) -> None:
         self._workspaces = workspaces
         self._plans = Plans()
+        self._held = Held(limits.held_table_rows)
         self._limits = limits
 
     @contextmanager
@@ -368,7 +380,7 @@ class SparkLake:
     @contextmanager
     def at(self, workspace: Workspace) -> Iterator[Bench]:
         """A bench in a workspace that somebody else owns: a user's transaction."""
-        with bench_in(workspace, Shared(workspace, self._plans, self._limits)) as bench:
+        with bench_in(workspace, Shared(workspace, self._plans, self._held, self._limits)) as bench:
             yield bench
 
 

@@ -1,17 +1,21 @@
 """Puts the computed change of a node into its table.
 
-Rows that are at hand are written directly (`storage/direct.py`): all that it takes is the addresses of the rows that
-go. What stayed in Spark because it is large, types that only Spark writes, and tables of an older format go by MERGE.
+Rows that are at hand are written directly (`storage/direct.py`): tiny tables whole, of others all that it takes is the
+addresses of the rows that go. What stayed in Spark because it is large, types that only Spark writes, and tables of an
+older format go by MERGE. What is written directly is written while the next node is computed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql import types as t
 from sqlglot import exp
 
 from spark_trickle.delta import merge, transitions
@@ -19,6 +23,7 @@ from spark_trickle.delta.plan import DELTA, TARGET, WEIGHT, Node
 from spark_trickle.errors import InternalError
 from spark_trickle.names import TableName, quote
 from spark_trickle.spark.failures import spark_errors
+from spark_trickle.spark.held import Contents, changed, places
 from spark_trickle.spark.local import fetch, hand_back, key_predicate
 from spark_trickle.spark.relations import Leaves, sql_name
 from spark_trickle.spark.write import (
@@ -34,7 +39,6 @@ from spark_trickle.storage.direct import NO_ADDRESSES, Addresses, fits
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql import types as t
 
 MOST_FILES = 8
 """A small table with so many files is written anew, into one: each refresh reads all of them."""
@@ -69,49 +73,79 @@ class Placer:
         """Whether the table is too large for a join that cannot broadcast the change, as a MERGE with inserts is."""
         return self._writer.rows(self._table) > self._leaves.large_rows
 
-    def addressed_target(self) -> exp.Expr | None:
-        """The table with the address of each row; None: addresses are of no use, because it is written by Spark."""
-        direct = self._writer.direct(self._table)
-        if direct is None or not self._node.key or self._rewrites(direct):
+    @cached_property
+    def _direct(self) -> Direct | None:
+        """The table for writing without Spark."""
+        return self._writer.direct(self._table)
+
+    @cached_property
+    def contents(self) -> Contents | None:
+        """All rows of a table that is tiny and written whole."""
+        if self._direct is None:
             return None
+        found = self._leaves.contents(self._direct.pin, self._direct.rows)
+        return found if found is not None and fits(found.rows.schema, self._direct.schema) else None
+
+    def old_rows(self) -> tuple[exp.Expr, bool]:
+        """Where old rows of groups are read, and whether each comes with its address: its place, if they are here."""
+        table: exp.Expr = sql_name(self._table.sql)
+        if self.contents is not None:
+            found = _numbered(self.contents) if self._node.key else self.contents
+            return sql_name(quote(self._leaves.view_of(found, f"old_{self._node.label}"))), bool(self._node.key)
+        if self._direct is None or not self._node.key or self._rewrites(self._direct):
+            return table, False
         address = {"_file": transitions.FILE, "_pos": transitions.POSITION}
         named = (exp.alias_(exp.column(hidden), name, quoted=True) for hidden, name in address.items())
-        return exp.select("*", *named).from_(sql_name(self._table.sql)).subquery()
+        return exp.select("*", *named).from_(table).subquery(), True
 
-    def replace(self, rows: pa.Table, schema: t.StructType) -> None:
+    def replace(self, rows: pa.Table) -> None:
         """Let the table hold these rows only."""
-        direct = self._writer.direct(self._table)
-        if direct is not None and fits(rows.schema, direct.schema):
-            self._writer.replace_directly(direct, rows)
-        else:
+        direct = self._direct
+        if direct is None or not fits(rows.schema, direct.schema):
+            schema = self._session.table(self._table.sql).schema
             self._writer.replace_rows(self._table, hand_back(self._session, rows, schema))
+            return
+        now = None if self.contents is None else Contents(rows.cast(self.contents.rows.schema), self.contents.schema)
+
+        def work() -> None:
+            version = self._writer.replace_directly(direct, rows)
+            if now is not None:
+                self._leaves.held.put(version, now)
+
+        self._leaves.write(self._node.label, now, work)
 
     def groups(self, found: Computed, steps: dict[str, exp.Expr], gone: int, came: int) -> Written:
         """Write the transitions of groups: `gone` rows go and `came` rows come."""
         new = None if found.rows is None else found.rows.filter(pc.field(transitions.CAME))
         if self._node.key == ():
             if new is not None:
-                self.replace(new.select(list(self._node.columns)), self._session.table(self._table.sql).schema)
+                self.replace(new.select(list(self._node.columns)))
             else:
                 self._writer.replace_rows(self._table, self._new_rows(steps))
             return Written(came, gone, 1)
-        direct = self._writer.direct(self._table)
-        if new is not None and found.rows is not None and transitions.FILE in found.rows.column_names:
+        direct = self._direct
+        if new is not None and found.rows is not None and transitions.POSITION in found.rows.column_names:
             old = found.rows.filter(pc.field(transitions.GONE))
-            addresses = Addresses.of(old.column(transitions.FILE), old.column(transitions.POSITION))
             rows = new.select(list(self._node.columns))
             if direct is not None and fits(rows.schema, direct.schema):
-                return self._directly(direct, rows, addresses, gone)
+                files, positions = old.column(transitions.FILE), old.column(transitions.POSITION)
+                if self.contents is not None:
+                    return self._whole(self.contents, positions.to_pylist(), rows, gone)
+                return self._directly(direct, rows, Addresses.of(files, positions), gone)
         return self._groups_by_statement(steps, gone, came, rewrites=self._rewrites(direct))
 
     def rows(self, found: Computed) -> Written:
         """Write rows with weights."""
         removed, added = self._signs(found)
-        direct = None if found.rows is None else self._writer.direct(self._table)
-        if direct is not None and found.rows is not None and not (self._node.key and self._rewrites(direct)):
+        direct = None if found.rows is None else self._direct
+        if direct is not None and found.rows is not None:
             came = _copies(found.rows, self._node.columns)
             if fits(came.schema, direct.schema):
-                return self._directly(direct, came, self._addresses(found, removed), removed)
+                if self.contents is not None:
+                    gone = places(self.contents.rows, found.rows, self._node.key or ())
+                    return self._whole(self.contents, gone, came, removed)
+                if not (self._node.key and self._rewrites(direct)):
+                    return self._directly(direct, came, self._addresses(found, removed), removed)
         return self._keyed(found, removed, added) if self._node.key else self._bag(found, removed, added)
 
     def _rewrites(self, direct: Direct | None) -> bool:
@@ -119,9 +153,15 @@ class Placer:
         small = self._writer.rows(self._table) <= self._leaves.rewrite_rows
         return small and (direct is None or direct.files >= MOST_FILES)
 
+    def _whole(self, contents: Contents, gone: Sequence[int], rows: pa.Table, removed: int) -> Written:
+        """Write a tiny table anew."""
+        self._require(len(gone), removed)
+        self.replace(changed(contents.rows, gone, rows))
+        return Written(rows.num_rows, removed, 1)
+
     def _directly(self, direct: Direct, rows: pa.Table, addresses: Addresses, removed: int) -> Written:
         self._require(addresses.count, removed)
-        self._writer.change_directly(direct, rows, addresses)
+        self._leaves.write(self._node.label, None, partial(self._writer.change_directly, direct, rows, addresses))
         return Written(rows.num_rows, removed, 1)
 
     def _addresses(self, found: Computed, removed: int) -> Addresses:
@@ -226,6 +266,14 @@ class Placer:
 
     def _run(self, statement: exp.Expr, steps: dict[str, exp.Expr]) -> None:
         self._writer.statement(self._table, self._leaves.sql(statement, steps))
+
+
+def _numbered(contents: Contents) -> Contents:
+    """The rows with their places, in the columns of addresses."""
+    rows = contents.rows.append_column(transitions.FILE, pa.nulls(contents.rows.num_rows, pa.string()))
+    rows = rows.append_column(transitions.POSITION, pa.array(range(rows.num_rows), pa.int64()))
+    address = [t.StructField(transitions.FILE, t.StringType()), t.StructField(transitions.POSITION, t.LongType())]
+    return Contents(rows, t.StructType([*contents.schema.fields, *address]))
 
 
 def _copies(rows: pa.Table, columns: tuple[str, ...]) -> pa.Table:

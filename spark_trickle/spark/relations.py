@@ -6,16 +6,21 @@ SQL with those names in it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from pyspark.util import inheritable_thread_target
 from sqlglot import exp
 
 from spark_trickle.delta.plan import Version, resolve
 from spark_trickle.model.frontier import Pin
 from spark_trickle.names import TableName, quote
-from spark_trickle.spark.local import hand_back, key_predicate
+from spark_trickle.spark.failures import spark_errors
+from spark_trickle.spark.held import Contents, Held
+from spark_trickle.spark.local import fetch, hand_back, key_predicate, travels
 from spark_trickle.spark.lookups import Lookups, narrowed, without
 from spark_trickle.spark.sharing import KnownChange, SharedChanges
 from spark_trickle.storage.iceberg import rows_in
@@ -37,6 +42,9 @@ class Leaves:
     workspace: Workspace
     shared: SharedChanges
     lookups: Lookups
+    held: Held
+    pin_of: Callable[[TableName], Pin | None]
+    """Which version of a table is current in the workspace."""
     tables: Mapping[str, TableName]
     """Leaf name -> table: sources by their own names, nodes by their labels."""
     before: Mapping[str, Pin]
@@ -55,7 +63,14 @@ class Leaves:
     _kept: list[DataFrame] = field(default_factory=list)
     _counted: dict[str, int] = field(default_factory=dict)
     _totals: dict[str, int] = field(default_factory=dict)
+    _at_hand: dict[tuple[Version, str], str | None] = field(default_factory=dict)
+    """Views of tiny tables; None: it has to be read."""
     _looked: int = 0
+    _now: dict[str, Contents | None] = field(default_factory=dict)
+    """Nodes that were written in this refresh, with their rows where they are at hand."""
+    _writer: ThreadPoolExecutor = field(default_factory=partial(ThreadPoolExecutor, 1))
+    _writing: dict[str, Future[None]] = field(default_factory=dict)
+    """Nodes whose tables are being written."""
 
     def sql(self, query: exp.Expr, steps: Mapping[str, exp.Expr] | None = None) -> str:
         """The query as text that runs in the workspace. `steps` are this node's earlier steps."""
@@ -68,7 +83,11 @@ class Leaves:
         def relation(version: Version, name: str) -> exp.Expr:
             if version is Version.STEP:
                 return (steps or {})[name].copy()
+            held = self._held_view(version, name)
+            if held is not None:
+                return sql_name(quote(held))
             if version is Version.AFTER:
+                self.settle(name)
                 return sql_name(self.tables[name].sql)
             return sql_name(quote(self._view(version, name)))
 
@@ -110,7 +129,28 @@ class Leaves:
         else:
             self._fetched[name] = rows
 
+    def write(self, name: str, contents: Contents | None, work: Callable[[], None]) -> None:
+        """Let a node's table be written while the next node is computed.
+
+        Args:
+            contents: the rows that the table will have, if they are at hand.
+        """
+        self._now[name] = contents
+        self._writing[name] = self._writer.submit(inheritable_thread_target(self.workspace.session)(work))
+
+    def forget(self, name: str) -> None:
+        """What was known of the current rows of a node is no longer so."""
+        self._at_hand.pop((Version.AFTER, name), None)
+
+    def settle(self, name: str | None = None) -> None:
+        """Wait until a node's table is written, or all of them, and raise what went wrong."""
+        for each in [name] if name is not None else list(self._writing):
+            if each in self._writing:
+                self._writing.pop(each).result()
+
     def close(self) -> None:
+        # Nothing may be written any more to a workspace that somebody else is lent next.
+        self._writer.shutdown()
         for frame in self._kept:
             plan: Any = frame._jdf
             plan.queryExecution().analyzed().rdd().unpersist(False)
@@ -124,6 +164,10 @@ class Leaves:
         held = frame.localCheckpoint()
         self._kept.append(held)
         return held
+
+    def view_of(self, contents: Contents, suffix: str) -> str:
+        """A view of rows that are here."""
+        return self.name_view(suffix, hand_back(self.workspace.session, contents.rows, contents.schema))
 
     def name_view(self, suffix: str, frame: DataFrame) -> str:
         name = self.workspace.view(f"trickle_{suffix}")
@@ -150,6 +194,44 @@ class Leaves:
         elif local and not isinstance(window, KnownChange):
             frame = self.keep(frame)
         self._made[Version.CHANGES, name] = self.name_view(f"changes_{len(self._made)}", frame)
+
+    def contents(self, pin: Pin, total: int) -> Contents | None:
+        """All rows of a table at its current version; None: it is not tiny, or cannot be brought here.
+
+        Args:
+            total: how many rows there are, about.
+        """
+        if total > self.held.most_rows or pin.snapshot_id is None:
+            return None
+        found = self.held.get(pin)
+        if found is None:
+            frame = self.workspace.session.table(pin.table.sql)
+            if not travels(frame.schema):
+                return None
+            with spark_errors(f"reading '{pin.table}'"):
+                rows = fetch(frame.limit(self.held.most_rows + 1))
+            if rows.num_rows > self.held.most_rows:
+                return None
+            found = Contents(rows, frame.schema)
+            self.held.put(pin, found)
+        return found
+
+    def _held_view(self, version: Version, name: str) -> str | None:
+        """A view of the rows of a tiny table that are at hand; None: it has to be read."""
+        if version is Version.CHANGES:
+            return None
+        if (version, name) not in self._at_hand:
+            found = self._held_contents(version, name)
+            self._at_hand[version, name] = None if found is None else self.view_of(found, f"{version}_{name}")
+        return self._at_hand[version, name]
+
+    def _held_contents(self, version: Version, name: str) -> Contents | None:
+        if version is Version.BEFORE:
+            return self.held.get(self.before[name]) if name in self.before else None
+        if name in self._now:
+            return self._now[name]
+        pin = self.pin_of(self.tables[name])
+        return None if pin is None else self.contents(pin, self._total_rows(name))
 
     def _view(self, version: Version, name: str) -> str:
         if (version, name) not in self._made:

@@ -11,10 +11,11 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from spark_trickle.delta.types import hard_to_group, is_map
+from spark_trickle.model.frontier import Pin
 from spark_trickle.names import TableName, quote
 from spark_trickle.spark.failures import spark_errors
 from spark_trickle.storage.direct import Addresses, DirectWriter, arrow_schema, directly_writable
-from spark_trickle.storage.iceberg import JavaTable, counts, load, rows_in
+from spark_trickle.storage.iceberg import JavaTable, counts, load, pin, rows_in, total_records
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,11 +58,12 @@ NOTHING = Written(0, 0, 0)
 class Direct:
     """A version of a table that can be written without Spark."""
 
-    name: TableName
+    pin: Pin
     table: JavaTable
     schema: pa.Schema
     files: int
     """Data files that it has."""
+    rows: int
 
 
 class Writer:
@@ -110,15 +112,19 @@ class Writer:
         if schema is None:
             return None
         (files,) = counts(java.currentSnapshot(), "total-data-files")
-        return Direct(table, java, schema, files or 0)
+        here = pin(java, table)
+        rows = None if here.snapshot_id is None else total_records(java, here.snapshot_id)
+        return Direct(here, java, schema, files or 0, rows or 0)
 
     def change_directly(self, direct: Direct, added: pa.Table, removed: Addresses) -> None:
-        with spark_errors(f"writing a change to '{direct.name}'"):
+        with spark_errors(f"writing a change to '{direct.pin.table}'"):
             DirectWriter(self._session, direct.table, direct.schema, self._summary).change(added, removed)
 
-    def replace_directly(self, direct: Direct, rows: pa.Table) -> None:
-        with spark_errors(f"writing '{direct.name}'"):
+    def replace_directly(self, direct: Direct, rows: pa.Table) -> Pin:
+        """Let the table hold these rows only; tells which version that is."""
+        with spark_errors(f"writing '{direct.pin.table}'"):
             DirectWriter(self._session, direct.table, direct.schema, self._summary).replace(rows)
+            return pin(direct.table, direct.pin.table)
 
     @contextmanager
     def _marked(self, doing: str) -> Iterator[None]:

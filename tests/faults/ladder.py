@@ -84,7 +84,9 @@ class Run:
                 engine.sql(f"DELETE FROM {source} WHERE id = {dice.randrange(number)}")
             case 1:
                 # Rewrites most files into one, so that there are never very many.
-                engine.sql(f"UPDATE {source} SET amount = amount + 1 WHERE region = '{dice.choice('ns')}'")
+                # What is poison stays poison until it is mended: somebody waits for the failure.
+                which = f"region = '{dice.choice('ns')}' AND NOT amount <=> {POISON}"
+                engine.sql(f"UPDATE {source} SET amount = amount + 1 WHERE {which}")
             case 2:
                 with engine.transaction() as tx:
                     for each in SOURCES:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 from spark_trickle.engine import Engine
 from spark_trickle.model.refresh import Action
@@ -18,7 +21,7 @@ from spark_trickle.storage.direct import (
     fits,
 )
 from spark_trickle.storage.iceberg import load
-from tests.spark.engines import assert_equals_query, bag
+from tests.spark.engines import assert_equals_query, bag, opened
 
 TYPES = (
     "k INT, flag BOOLEAN, big BIGINT, f FLOAT, d DOUBLE, small DECIMAL(9,2), middle DECIMAL(18,4), wide DECIMAL(38,10),"
@@ -114,13 +117,14 @@ def test_what_only_spark_writes_is_left_to_it(engine: Engine, columns: str, prop
     assert (directly_writable(table) and arrow_schema(engine.spark, table) is not None) is writable
 
 
-def test_a_small_table_is_written_anew_before_its_files_are_many(engine: Engine) -> None:
-    engine.sql("CREATE TABLE t (g INT, v INT); INSERT INTO t SELECT id % 20, id FROM RANGE(200)")
-    engine.create_stream_table("sums", "SELECT g, SUM(v) AS total FROM t GROUP BY g", strict=True)
-    counted = set()
-    for cycle in range(MOST_FILES + 3):
-        engine.sql(f"INSERT INTO t VALUES ({cycle % 20}, 1), ({100 + cycle}, 1); DELETE FROM t WHERE v = {cycle}")
-        assert engine.refresh_stream_table("sums").action is Action.DIFFERENTIAL
-        counted.add(files(engine, "sums"))
-    assert_equals_query(engine, "sums")
-    assert max(counted) == MOST_FILES and 1 in counted, counted
+def test_a_small_table_is_written_anew_before_its_files_are_many(spark: SparkSession, tmp_path: Path) -> None:
+    with opened(spark, tmp_path, held_table_rows=0) as engine:
+        engine.sql("CREATE TABLE t (g INT, v INT); INSERT INTO t SELECT id % 20, id FROM RANGE(200)")
+        engine.create_stream_table("sums", "SELECT g, SUM(v) AS total FROM t GROUP BY g", strict=True)
+        counted = set()
+        for cycle in range(MOST_FILES + 3):
+            engine.sql(f"INSERT INTO t VALUES ({cycle % 20}, 1), ({100 + cycle}, 1); DELETE FROM t WHERE v = {cycle}")
+            assert engine.refresh_stream_table("sums").action is Action.DIFFERENTIAL
+            counted.add(files(engine, "sums"))
+        assert_equals_query(engine, "sums")
+        assert max(counted) == MOST_FILES and 1 in counted, counted

@@ -38,6 +38,7 @@ def test_the_defaults_are_those_that_are_promised() -> None:
         "differential_max_change_ratio": 0.15,
         "small_change_rows": 100_000,
         "broadcast_table_rows": 500_000,
+        "held_table_rows": 1_000,
         "lookup_table_rows": 100_000,
         "rewrite_table_rows": 10_000,
         "scheduler_lease_seconds": 10.0,
