@@ -131,15 +131,11 @@ def _equal(join: Join) -> list[set[str]]:
     classes: list[set[str]] = []
     alone: list[set[str]] = []
     for condition in join.conditions:
-        bare = condition.unnest()
-        if (
-            not isinstance(bare, exp.EQ)
-            or not isinstance(bare.left, exp.Column)
-            or not isinstance(bare.right, exp.Column)
-        ):
+        both = _columns(condition)
+        if both is None:
             continue
-        pair = {bare.left.name, bare.right.name}
-        if not _same_kind(*(kind_of(join, part.name) for part in (bare.left, bare.right))):
+        pair = set(both)
+        if not _same_kind(*(kind_of(join, part) for part in both)):
             alone.append(pair)
             continue
         touching = [found for found in classes if found & pair]
@@ -238,7 +234,10 @@ def restrict(operator: Operator, name: str, source: str, key: ScanColumn, *, nul
 
 
 def _restrict_one(operator: Operator, name: str, source: str, key: ScanColumn, *, nulls: bool) -> Operator:
-    """Where the column comes from one input, and a row without it is no row of the result either."""
+    """Where the column comes from one input, and a row without it is no row of the result either.
+
+    Whatever has to equal it for rows to be joined, or to count as a match, is within the range, too.
+    """
     owners: tuple[Operator, ...] = ()
     match operator:
         case Join():
@@ -251,15 +250,38 @@ def _restrict_one(operator: Operator, name: str, source: str, key: ScanColumn, *
             owners = (operator.input,)
         case Window() if name in operator.keys:
             owners = (operator.input,)
-    return with_inputs(
-        operator,
-        tuple(
-            restrict(part, name, source, key, nulls=nulls)
-            if name in part.columns and any(part is owner for owner in owners)
-            else part
-            for part in inputs(operator)
-        ),
-    )
+    if not any(name in owner.columns for owner in owners):
+        return operator
+    parts = list(inputs(operator))
+    for place, part in enumerate(parts):
+        if name in part.columns and any(part is owner for owner in owners):
+            parts[place] = restrict(part, name, source, key, nulls=nulls)
+    for other in _equal_to(operator, name):
+        # What is equal is not NULL.
+        parts = [restrict(part, other, source, key) if other in part.columns else part for part in parts]
+    return with_inputs(operator, tuple(parts))
+
+
+def _equal_to(operator: Operator, name: str) -> list[str]:
+    """Columns of other inputs that a row of the result has the same value in, if anything was found there."""
+    if not isinstance(operator, (Join, OuterJoin, Match)):
+        return []
+    kinds = {part: kind_of(owner, part) for owner in inputs(operator) for part in owner.columns}
+    if isinstance(operator, Join):
+        classes = [names for names in _equal(operator) if name in names]
+        found = sorted({other for names in classes for other in names} - {name})
+    else:
+        asked = (pair for condition in operator.conditions if (pair := _columns(condition)) and name in pair)
+        found = sorted({other for pair in asked for other in pair if other in operator.right.columns})
+    return [other for other in found if _same_kind(kinds[name], kinds[other])]
+
+
+def _columns(condition: exp.Expr) -> tuple[str, str] | None:
+    """The two columns that a condition says are equal."""
+    bare = condition.unnest()
+    if isinstance(bare, exp.EQ) and isinstance(bare.left, exp.Column) and isinstance(bare.right, exp.Column):
+        return bare.left.name, bare.right.name
+    return None
 
 
 def _range(name: str, source: str, key: ScanColumn, *, nulls: bool) -> exp.Expr:

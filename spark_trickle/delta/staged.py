@@ -2,23 +2,86 @@
 
 Of a join with a join Spark knows no size; it would move the large table about. Computed, the rows so far are few: they
 are sent to the large table, and their keys tell which of its files matter.
+
+Likewise where a join is narrowed to the rows that fit a change: the input that is compared is narrowed first, and the
+join begins there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+
+from sqlglot import exp
 
 from spark_trickle.delta.plan import Version
-from spark_trickle.sql.operators import Join, Match, Once, Operator, OuterJoin, inputs, scans, used, with_inputs
+from spark_trickle.sql.operators import (
+    Filter,
+    Item,
+    Join,
+    Match,
+    MatchKind,
+    Once,
+    Operator,
+    OuterJoin,
+    Project,
+    column,
+    inputs,
+    scans,
+    used,
+    with_inputs,
+)
 from spark_trickle.sql.render import next_joined
 
 
 def staged(operator: Operator, large: frozenset[str]) -> Operator:
     """The same change; joins that begin with a change go step by step."""
-    operator = with_inputs(operator, tuple(staged(source, large) for source in inputs(operator)))
-    if not large or not isinstance(operator, Join) or not _is_change(operator.inputs[0]):
+    if not large:
         return operator
-    return _stepwise(operator, large)
+    operator = with_inputs(operator, tuple(staged(source, large) for source in inputs(operator)))
+    if isinstance(operator, Join) and _is_change(operator.inputs[0]):
+        return _stepwise(operator, large)
+    if isinstance(operator, Match) and operator.kind is MatchKind.SEMI and _is_change(operator.right):
+        return _narrowed(operator.left, operator, large) or operator
+    return operator
+
+
+def _narrowed(operator: Operator, match: Match, large: frozenset[str]) -> Operator | None:
+    """The rows of an operator that fit a change, where they are found from the change on; None: it is no join."""
+    asked = {name for condition in match.conditions for name in used(condition)}
+    below: Operator | None = None
+    match operator:
+        case Filter():
+            below = _narrowed(operator.input, match, large)
+            return None if below is None else replace(operator, input=below)
+        case Match() if asked <= {*operator.left.columns, *match.right.columns}:
+            below = _narrowed(operator.left, match, large)
+            return None if below is None else replace(operator, left=below)
+        case Join():
+            return _narrowed_join(operator, match, large)
+    return None
+
+
+def _narrowed_join(join: Join, match: Match, large: frozenset[str]) -> Operator | None:
+    """One input can be narrowed by the conditions that read nothing else: a row that fits meets those, too."""
+    compared = [
+        tuple(c for c in match.conditions if used(c) <= {*source.columns, *match.right.columns})
+        for source in join.inputs
+    ]
+    useful = [
+        place
+        for place, conditions in enumerate(compared)
+        if any(isinstance(c.unnest(), (exp.EQ, exp.NullSafeEQ)) for c in conditions)
+    ]
+    if not useful or not _is_large(join, large):
+        return None
+    place = max(useful, key=lambda place: (_is_large(join.inputs[place], large), len(compared[place])))
+    first = replace(match, left=join.inputs[place], conditions=compared[place])
+    rest = tuple(source for at, source in enumerate(join.inputs) if at != place)
+    found = _stepwise(replace(join, inputs=(first, *rest)), large)
+    if len(compared[place]) < len(match.conditions):
+        found = replace(match, left=found)
+    return Project(found, tuple(Item(name, column(name)) for name in join.columns))
 
 
 def _stepwise(join: Join, large: frozenset[str]) -> Operator:

@@ -23,6 +23,7 @@ from spark_trickle.delta.merge import (
     step,
 )
 from spark_trickle.delta.plan import DELTA, RECOMPUTED, TARGET, WEIGHT, Node
+from spark_trickle.delta.ranges import KEY_RANGE
 from spark_trickle.delta.rules.aggregate import N
 from spark_trickle.sql.operators import column
 
@@ -170,6 +171,12 @@ def touched_rows(node: Node) -> exp.Query:
     query = query.from_(step(TARGET, "_trickle_k")).join(
         wanted.subquery(exp.to_identifier("_trickle_b", quoted=True)), on=same_key(keys, "_trickle_k", "_trickle_b")
     )
+    # Of a table that was written in the order of its keys, files without any of them are not read.
+    bounds = exp.Anonymous(
+        this=KEY_RANGE,
+        expressions=[column(keys[0], "_trickle_k"), exp.Literal.string(DELTA), exp.Literal.string(keys[0])],
+    )
+    query = query.where(exp.or_(bounds, exp.Is(this=column(keys[0], "_trickle_k"), expression=exp.Null())))
     return query.hint(exp.Anonymous(this="BROADCAST", expressions=[exp.to_identifier("_trickle_b", quoted=True)]))
 
 

@@ -43,6 +43,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
+MOVED_ROWS = 20_000
+"""A table of ours with more rows is not joined as it is with a small change: to keep rows without partner Spark would
+move the whole table. Its rows that matter are looked for first."""
+
 _SIDE = "_trickle_side"
 
 
@@ -177,9 +181,11 @@ class NodeApplier:
         # The delta goes into the query as it is: partial aggregates, old rows and new rows in one job.
         steps[DELTA] = exp.Subquery(this=self._leaves.resolved(query, steps))
         steps[TARGET], addressed = self._placer.old_rows() if self._small else (self._target, False)
-        large = bool(upkeep.keys) and self._placer.large
-        if large:
+        moved = min(MOVED_ROWS, self._leaves.large_rows) if self._small else self._leaves.large_rows
+        if upkeep.keys and self._placer.rows_before > moved:
             partials = self._compute(self._leaves.sql(query, steps), "delta", fetched=self._small)
+            self._leaves.set_bounds(DELTA, partials.rows)
+            self._leaves.set_total(TARGET, self._placer.rows_before)
             steps[DELTA] = partials.name
             steps[TARGET] = exp.Subquery(this=self._leaves.resolved(transitions.touched_rows(self._node), steps))
         judged = transitions.transitions(self._node, addressed=addressed)

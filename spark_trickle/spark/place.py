@@ -71,7 +71,12 @@ class Placer:
     @property
     def large(self) -> bool:
         """Whether the table is too large for a join that cannot broadcast the change, as a MERGE with inserts is."""
-        return self._writer.rows(self._table) > self._leaves.large_rows
+        return self.rows_before > self._leaves.large_rows
+
+    @cached_property
+    def rows_before(self) -> int:
+        """How many rows the table has, as it is before the change."""
+        return self._writer.rows(self._table)
 
     @cached_property
     def _direct(self) -> Direct | None:
@@ -150,7 +155,7 @@ class Placer:
 
     def _rewrites(self, direct: Direct | None) -> bool:
         """Whether a small table is written anew rather than changed."""
-        small = self._writer.rows(self._table) <= self._leaves.rewrite_rows
+        small = self.rows_before <= self._leaves.rewrite_rows
         return small and (direct is None or direct.files >= MOST_FILES)
 
     def _whole(self, contents: Contents, gone: Sequence[int], rows: pa.Table, removed: int) -> Written:
@@ -197,7 +202,7 @@ class Placer:
 
     def _keyed(self, found: Computed, removed: int, added: int) -> Written:
         steps: dict[str, exp.Expr] = {DELTA: found.name, TARGET: sql_name(self._table.sql)}
-        if self._writer.rows(self._table) <= self._leaves.rewrite_rows:
+        if self.rows_before <= self._leaves.rewrite_rows:
             rows = self._session.sql(self._leaves.sql(merge.keyed_rewritten(self._node), steps))
             self._writer.replace_rows(self._table, rows)
             return Written(added, removed, 1)

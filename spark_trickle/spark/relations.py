@@ -16,6 +16,7 @@ from pyspark.util import inheritable_thread_target
 from sqlglot import exp
 
 from spark_trickle.delta.plan import Version, resolve
+from spark_trickle.delta.ranges import KEY_RANGE
 from spark_trickle.model.frontier import Pin
 from spark_trickle.names import TableName, quote
 from spark_trickle.spark.failures import spark_errors
@@ -32,7 +33,9 @@ if TYPE_CHECKING:
     from spark_trickle.spark.workspace import Workspace
     from spark_trickle.storage.windows import Window
 
-KEY_RANGE = "key_range"
+STEP_ROWS = 50_000
+"""Before a small change meets a table with more rows, it is computed as far as it is joined: Spark knows no size of a
+join, and would move the table about. That takes a step, which is not worth it for a smaller one."""
 
 
 @dataclass(slots=True)
@@ -97,7 +100,7 @@ class Leaves:
         """Leaves with more rows than it is good to move about."""
         heads = self.workspace.heads()
         existing = [name for name, table in self.tables.items() if table in heads]
-        return frozenset(name for name in existing if self._total_rows(name) > self.large_rows)
+        return frozenset(name for name in existing if self._total_rows(name) > min(STEP_ROWS, self.large_rows))
 
     def unchanged(self, names: Iterable[str]) -> set[str]:
         """Of these sources those in which nothing changed that the plan reads. Brings small changes here."""
@@ -121,6 +124,10 @@ class Leaves:
         self._made[Version.CHANGES, name] = self.name_view(f"changes_{len(self._made)}", frame)
         self._counted[name] = rows
         self.set_bounds(name, fetched)
+
+    def set_total(self, name: str, rows: int) -> None:
+        """How many rows a step reads of a table."""
+        self._totals[name] = rows
 
     def set_bounds(self, name: str, rows: pa.Table | None) -> None:
         """Rows whose values bound the key ranges that refer to them; None: they stayed in Spark."""
@@ -263,7 +270,8 @@ class Leaves:
         beside = node.find_ancestor(exp.Select)
         leaf = beside.args["from_"].this if beside is not None else None
         if not isinstance(leaf, exp.Table) or leaf.name not in self.tables:
-            return key_predicate(column, rows, source_column.name)
+            total = self._totals.get(leaf.name) if isinstance(leaf, exp.Table) else None
+            return key_predicate(column, rows, source_column.name, total)
         if leaf.db in (Version.AFTER, Version.BEFORE) and _is_conjunct(node):
             found = self._looked_up(leaf, column.name, rows.column(source_column.name), source_column.name)
             if found is not None:

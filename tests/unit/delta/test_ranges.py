@@ -65,3 +65,28 @@ def test_no_range_from_an_input_in_which_two_leaves_change() -> None:
     )
     assert [leaf for leaf, *_ in ranges(nested, "a", "c") if leaf == "after.b"] == []
     assert ("after.b", "k", "a", "k") in ranges(nested, "a")
+
+
+EXISTS = "SELECT a.v FROM a JOIN b ON a.m = b.j WHERE EXISTS (SELECT 1 FROM c WHERE c.j = a.m)"
+
+
+def test_all_that_a_row_is_joined_by_is_within_the_range_of_what_it_is_matched_with() -> None:
+    found = ranges(EXISTS, "c")
+    assert ("after.a", "m", "c", "j") in found and ("after.b", "j", "c", "j") in found
+
+
+@pytest.mark.parametrize("kind", ["EXISTS", "NOT EXISTS"])
+def test_so_is_what_else_it_is_matched_with(kind: str) -> None:
+    query = f"SELECT a.v FROM a WHERE {kind} (SELECT 1 FROM b WHERE b.j = a.m) AND a.m IN (SELECT j FROM c)"
+    assert {("after.a", "m", "c", "j"), ("after.b", "j", "c", "j")} <= set(ranges(query, "c"))
+
+
+def test_and_what_stands_beside_it_if_anything_does() -> None:
+    query = "SELECT a.v, b.s FROM a LEFT JOIN b ON a.m = b.j WHERE a.m IN (SELECT j FROM c)"
+    assert {("after.a", "m", "c", "j"), ("after.b", "j", "c", "j")} <= set(ranges(query, "c"))
+
+
+@pytest.mark.parametrize("condition", ["b.j <=> a.m", "b.s = a.m", "b.j = a.m OR b.k = 1", "b.j = a.m + 1"])
+def test_but_not_where_that_could_lose_a_match(condition: str) -> None:
+    query = f"SELECT a.v FROM a WHERE EXISTS (SELECT 1 FROM b WHERE {condition}) AND a.m IN (SELECT j FROM c)"
+    assert [leaf for leaf, *_ in ranges(query, "c") if leaf.endswith(".b")] == []
