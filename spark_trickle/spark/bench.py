@@ -25,6 +25,7 @@ from spark_trickle.spark.jobs import counting_jobs, fair_share
 from spark_trickle.spark.lookups import Lookups
 from spark_trickle.spark.parallel import Turns, in_parallel
 from spark_trickle.spark.relations import Leaves
+from spark_trickle.spark.remembered import Remembered
 from spark_trickle.spark.reuse import reusable
 from spark_trickle.spark.sessions import active
 from spark_trickle.spark.sharing import Brought, KnownChange, SharedChanges
@@ -38,8 +39,6 @@ from spark_trickle.storage.windows import Window as FeedWindow
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-PlanKey = tuple[str, tuple[tuple[str, int], ...]]
-
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -52,33 +51,17 @@ class Limits:
     lookup_table_rows: int
 
 
-class Plans:
-    """Plans already made in this process. A plan follows from the query and the shapes of its sources."""
-
-    def __init__(self) -> None:
-        self._made: dict[PlanKey, AnalyzedQuery] = {}
-
-    def get(self, key: PlanKey, make: Callable[[], AnalyzedQuery]) -> AnalyzedQuery:
-        found = self._made.get(key)
-        if found is None:
-            if len(self._made) > 10_000:
-                self._made.clear()
-            found = self._made[key] = make()
-        return found
-
-
 class Shared:
     """What the benches over one private version share: plans, pins, what changed. Any thread may ask."""
 
-    def __init__(self, workspace: Workspace, plans: Plans, held: Held, limits: Limits) -> None:
-        self.plans = plans
-        self.held = held
+    def __init__(self, workspace: Workspace, remembered: Remembered, limits: Limits) -> None:
+        self.remembered = remembered
         self.limits = limits
         self.brought = Brought()
         self.lookups = Lookups(self.brought, limits.lookup_table_rows)
         self.known: dict[tuple[TableName, int | None, int | None], KnownChange] = {}
         self.pins: dict[Pointer, Pin] = {}
-        self._feed = ChangeFeed(workspace.session)
+        self._feed = ChangeFeed(workspace.session, remembered.files)
         self._turns = Turns()
 
     def window(self, since: Pin, columns: tuple[str, ...] | None) -> FeedWindow | Broken:
@@ -221,7 +204,7 @@ class Bench:
         plan = self._analyzed(table).plan
         if plan is None:
             raise InternalError(f"'{table.name}' has no maintenance plan")
-        leaves = self._leaves(table, plan, windows, self._common.held)
+        leaves = self._leaves(table, plan, windows, self._common.remembered.held)
         writer = Writer(self.workspace.session, summary)
         changed = {str(name) for name in windows}
         written, commits = NOTHING, 0
@@ -301,7 +284,7 @@ class Bench:
         for source in table.sources:
             here = self.pin_of(source.table)
             shapes.append((here.uuid, here.schema_id) if here else ("", 0))
-        return self._common.plans.get(
+        return self._common.remembered.plans.get(
             (f"{table.name}\n{table.query}", tuple(shapes)), lambda: analyze(self.workspace, table.query, ())
         )
 
@@ -367,8 +350,7 @@ class SparkLake:
 
     def __init__(self, workspaces: Workspaces, limits: Limits) -> None:
         self._workspaces = workspaces
-        self._plans = Plans()
-        self._held = Held(limits.held_table_rows)
+        self._remembered = Remembered(Held(limits.held_table_rows))
         self._limits = limits
 
     @contextmanager
@@ -380,7 +362,7 @@ class SparkLake:
     @contextmanager
     def at(self, workspace: Workspace) -> Iterator[Bench]:
         """A bench in a workspace that somebody else owns: a user's transaction."""
-        with bench_in(workspace, Shared(workspace, self._plans, self._held, self._limits)) as bench:
+        with bench_in(workspace, Shared(workspace, self._remembered, self._limits)) as bench:
             yield bench
 
 

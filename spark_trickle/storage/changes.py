@@ -8,8 +8,10 @@ are compared only to cancel what was both inserted and deleted. Making a frame s
 from __future__ import annotations
 
 import json
+import threading
 import uuid
-from collections.abc import Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -45,11 +47,41 @@ _BROADCAST_ROWS = 1_000_000
 """Up to so many addresses of deleted rows are sent to every executor rather than shuffled."""
 
 
+class SeenFiles:
+    """The files of versions that were compared before: the end of one window is the start of the next. Any thread may
+    ask.
+    """
+
+    def __init__(self, most_versions: int = 100, most_files: int = 2_000) -> None:
+        self._most_versions = most_versions
+        self._most_files = most_files
+        self._seen: OrderedDict[tuple[str, int, int], tuple[Java, list[FileState]]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(
+        self, version: tuple[str, int, int], look: Callable[[], tuple[Java, list[FileState]]]
+    ) -> tuple[Java, list[FileState]]:
+        """Tasks and states of a version's files, by uuid, schema and snapshot."""
+        with self._lock:
+            found = self._seen.pop(version, None)
+            if found is not None:
+                self._seen[version] = found
+                return found
+        found = look()
+        if len(found[1]) <= self._most_files:
+            with self._lock:
+                self._seen[version] = found
+                while len(self._seen) > self._most_versions:
+                    self._seen.popitem(last=False)
+        return found
+
+
 class ChangeFeed:
     """Changes of the tables of one session's catalog. Frames are good until `release`."""
 
-    def __init__(self, spark: SparkSession) -> None:
+    def __init__(self, spark: SparkSession, seen: SeenFiles | None = None) -> None:
         self._spark = spark
+        self._seen = seen or SeenFiles()
         self._bulk = Bulk(spark)
         self._staged: list[tuple[JavaTable, str]] = []
         self._cache: Java = None
@@ -136,8 +168,9 @@ class ChangeFeed:
                 counts = self._bulk.read(tasks, "ContentScanTask.file", "ContentFile.recordCount")
                 rows += sum(int(count) for count in counts)
                 continue
-            before, after = self._plan(java, stretch.since), self._plan(java, stretch.until)
-            found = compare(self._states(before), self._states(after), linear=stretch.linear)
+            before, states_before = self._files(java, stretch.since)
+            after, states_after = self._files(java, stretch.until)
+            found = compare(states_before, states_after, linear=stretch.linear)
             added.addAll(self._bulk.pick(after, found.added))
             removed.addAll(self._bulk.pick(before, found.removed))
             if found.touched_before or found.touched_after:
@@ -161,6 +194,17 @@ class ChangeFeed:
             rows=rows,
             deleted_rows=deleted,
         )
+
+    def _files(self, java: JavaTable, snapshot: int | None) -> tuple[Java, list[FileState]]:
+        """A task for each data file of a snapshot, and what it is like."""
+        if snapshot is None:
+            return self._no_tasks(), []
+
+        def look() -> tuple[Java, list[FileState]]:
+            tasks = self._plan(java, snapshot)
+            return tasks, self._states(tasks)
+
+        return self._seen.of((str(java.uuid()), int(java.schema().schemaId()), snapshot), look)
 
     def _plan(self, java: JavaTable, snapshot: int | None) -> Java:
         """A task for each data file of a snapshot, with the deletes that apply to it."""
