@@ -15,6 +15,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from spark_trickle.delta.plan import Version
+from spark_trickle.delta.rules.match import narrowed
 from spark_trickle.sql.operators import (
     Filter,
     Item,
@@ -56,10 +57,18 @@ def _narrowed(operator: Operator, match: Match, large: frozenset[str]) -> Operat
             return None if below is None else replace(operator, input=below)
         case Match() if asked <= {*operator.left.columns, *match.right.columns}:
             below = _narrowed(operator.left, match, large)
-            return None if below is None else replace(operator, left=below)
+            return None if below is None else _matched(operator, below, large)
         case Join():
             return _narrowed_join(operator, match, large)
     return None
+
+
+def _matched(match: Match, left: Operator, large: frozenset[str]) -> Operator:
+    """A match of few rows: of a large right side only those with their keys can fit."""
+    if not _is_large(match.right, large):
+        return replace(match, left=left)
+    few = Once(left, always=True)
+    return replace(match, left=few, right=narrowed(match.right, match, few))
 
 
 def _narrowed_join(join: Join, match: Match, large: frozenset[str]) -> Operator | None:

@@ -44,3 +44,12 @@ def test_a_join_that_is_narrowed_to_a_change_begins_with_what_is_compared() -> N
 def test_so_does_one_below_filters_and_other_matches() -> None:
     query = WITH_NOTES + " AND o.qty IN (SELECT tier FROM cust)"
     assert not [found for found in steps(query, "notes") if found == LARGE]
+
+
+def test_what_a_narrowed_row_is_matched_with_is_narrowed_too() -> None:
+    query = WITH_NOTES.replace("WHERE", "WHERE EXISTS (SELECT 1 FROM items j WHERE j.oid = o.id AND j.n > i.n) AND")
+    found = delta(Kept(Lake(TABLES), query).maintenance.public, frozenset({"notes"}), LARGE)
+    assert found is not None
+    # Whoever reads items for the inner EXISTS is joined with a step, and bounded by it.
+    last = found.query.sql(dialect="spark")
+    assert last.count("KEY_RANGE") >= 1 and "LEFT SEMI JOIN" in last, last
