@@ -11,6 +11,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlparse
@@ -57,6 +58,7 @@ class Run:
     """What goes on besides scheduling, how often it did, and what was wrong."""
 
     folder: Path
+    catalog: str
     spark: SparkSession
     depth: int
     over: threading.Event = field(default_factory=threading.Event)
@@ -67,9 +69,13 @@ class Run:
     files: threading.Lock = field(default_factory=threading.Lock)
     """Of whoever needs the files of the sources: one of them is away at times."""
 
+    def opened(self) -> AbstractContextManager[Engine]:
+        """Another engine on the same lake."""
+        return opened(self.spark, self.folder, catalog=self.catalog)
+
     def write(self) -> None:
         dice, number = random.Random(1), 10
-        with opened(self.spark, self.folder) as engine:
+        with self.opened() as engine:
             while not self.over.wait(2 * dice.random()):
                 number += 1
                 with self.turn:
@@ -98,7 +104,7 @@ class Run:
         """All totals at one moment, again and again; every so often whether a table is what its query gives."""
         dice, read = random.Random(2), totals(self.depth)
         union = " UNION ALL ".join(f"SELECT region_total, product_total FROM {name}" for name in read)
-        with opened(self.spark, self.folder) as engine:
+        with self.opened() as engine:
             # Those who schedule need the machine, too.
             while not self.over.wait(dice.random()):
                 with engine.snapshot(read) as snap:

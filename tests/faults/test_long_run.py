@@ -3,7 +3,8 @@ close and open, and somebody reads all along. At every moment the totals of all 
 query's answer at its frontier.
 
 By default this is a short run in one process, two diamonds deep. `TRICKLE_LONG_RUN=200` makes so many ticks, four deep,
-with two schedulers in processes of their own, which are killed, frozen, and started again; `-s` shows what went on.
+with two schedulers in processes of their own, which are killed, frozen, and started again; `-s` shows what went on, and
+`-k postgresql` (or sqlite) chooses the database.
 `test_storm` is the same without Spark.
 """
 
@@ -23,7 +24,6 @@ from pyspark.sql import SparkSession
 from spark_trickle.engine import Engine
 from tests.faults.crew import LEASE_SECONDS, Crew, at_work
 from tests.faults.ladder import POISON, SOURCES, Run, build, hide_newest_file, mend, names
-from tests.spark.engines import opened
 
 pytestmark = pytest.mark.spark
 
@@ -54,9 +54,9 @@ def settled(run: Run, engine: Engine, now: datetime) -> None:
 
 
 def test_no_reader_ever_sees_totals_that_differ(spark: SparkSession, tmp_path: Path) -> None:
-    run = Run(tmp_path / "lake", spark, depth=2)
+    run = Run(tmp_path / "lake", f"sqlite:///{tmp_path}/trickle.db", spark, depth=2)
     now = datetime.now(UTC)
-    with opened(spark, run.folder) as engine, ThreadPoolExecutor(2) as pool:
+    with run.opened() as engine, ThreadPoolExecutor(2) as pool:
         build(engine, run.depth)
         others = [in_background(pool, run, work) for work in (run.write, run.read)]
         for number in range(SHORT):
@@ -100,7 +100,7 @@ class Trouble:
         }
 
     def make(self) -> None:
-        with opened(self.run.spark, self.run.folder) as engine:
+        with self.run.opened() as engine:
             while not self.run.over.is_set():
                 for kind in self.dice.sample(sorted(self.kinds), len(self.kinds)):
                     self.get_on(1 + self.dice.randrange(2))
@@ -142,12 +142,15 @@ class Trouble:
 
 
 @pytest.mark.skipif(not LONG, reason="TRICKLE_LONG_RUN says how many ticks")
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
 def test_no_reader_ever_sees_totals_that_differ_whatever_happens_to_schedulers(
-    spark: SparkSession, tmp_path: Path
+    spark: SparkSession, tmp_path: Path, database: str, request: pytest.FixtureRequest
 ) -> None:
-    run = Run(tmp_path / "lake", spark, depth=4)
-    lake = {"warehouse": str(run.folder), "catalog": f"sqlite:///{run.folder}/trickle.db"}
-    with opened(spark, run.folder) as engine, ThreadPoolExecutor(3) as pool:
+    sqlite = f"sqlite:///{tmp_path}/trickle.db"
+    catalog = sqlite if database == "sqlite" else str(request.getfixturevalue("postgres_url"))
+    run = Run(tmp_path / "lake", catalog, spark, depth=4)
+    lake = {"warehouse": str(run.folder), "catalog": catalog}
+    with run.opened() as engine, ThreadPoolExecutor(3) as pool:
         build(engine, run.depth)
         with at_work(lake, tmp_path / "crew", random.Random(4)) as crew:
             trouble = Trouble(run, crew, random.Random(5))
