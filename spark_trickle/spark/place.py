@@ -96,7 +96,7 @@ class Placer:
         table: exp.Expr = sql_name(self._table.sql)
         if self.contents is not None:
             found = _numbered(self.contents) if self._node.key else self.contents
-            return sql_name(quote(self._leaves.view_of(found, f"old_{self._node.label}"))), bool(self._node.key)
+            return sql_name(quote(self._leaves.view_of(found))), bool(self._node.key)
         if self._direct is None or not self._node.key or self._rewrites(self._direct):
             return table, False
         address = {"_file": transitions.FILE, "_pos": transitions.POSITION}

@@ -172,9 +172,10 @@ class Leaves:
         self._kept.append(held)
         return held
 
-    def view_of(self, contents: Contents, suffix: str) -> str:
-        """A view of rows that are here."""
-        return self.name_view(suffix, hand_back(self.workspace.session, contents.rows, contents.schema))
+    def view_of(self, contents: Contents) -> str:
+        """A view of rows that are here. It is never another's: what was asked before may not have been read yet."""
+        frame = hand_back(self.workspace.session, contents.rows, contents.schema)
+        return self.name_view(f"held_{len(self.workspace.views)}", frame)
 
     def name_view(self, suffix: str, frame: DataFrame) -> str:
         name = self.workspace.view(f"trickle_{suffix}")
@@ -229,7 +230,7 @@ class Leaves:
             return None
         if (version, name) not in self._at_hand:
             found = self._held_contents(version, name)
-            self._at_hand[version, name] = None if found is None else self.view_of(found, f"{version}_{name}")
+            self._at_hand[version, name] = None if found is None else self.view_of(found)
         return self._at_hand[version, name]
 
     def _held_contents(self, version: Version, name: str) -> Contents | None:

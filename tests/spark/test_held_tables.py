@@ -13,7 +13,7 @@ from tests.spark.engines import assert_equals_query, opened
 QUERIES = {
     "sums": "SELECT g, SUM(v) AS total FROM t GROUP BY g",
     "big": "SELECT g, MAX(v) AS top FROM t GROUP BY g HAVING COUNT(*) > 1",
-    "rows_of_two": "SELECT t.g, t.v FROM t JOIN names ON t.g = names.g",
+    "rows_of_two": "SELECT t.g, t.v FROM t JOIN other.names ON t.g = names.g",
     "one": "SELECT SUM(v) / COUNT(*) AS mean FROM t",
     "below": "SELECT total, COUNT(*) AS n FROM sums GROUP BY total",
 }
@@ -21,7 +21,9 @@ QUERIES = {
 
 def prepared(engine: Engine) -> None:
     engine.sql("CREATE TABLE t (g INT, v INT); INSERT INTO t VALUES (1, 1), (1, 2), (2, 3), (NULL, NULL), (NULL, 5)")
-    engine.sql("CREATE TABLE names (g INT, name STRING); INSERT INTO names VALUES (1, 'a'), (2, 'b'), (2, 'c')")
+    engine.sql("CREATE NAMESPACE IF NOT EXISTS lake.other")
+    engine.sql("CREATE TABLE other.names (g INT, name STRING)")
+    engine.sql("INSERT INTO other.names VALUES (1, 'a'), (2, 'b'), (2, 'c')")
     for name, query in QUERIES.items():
         engine.create_stream_table(name, query, refresh_mode="DIFFERENTIAL", strict=True)
 
@@ -39,9 +41,10 @@ def test_tables_grow_past_what_is_held_and_shrink_again(spark: SparkSession, tmp
         for statement in (
             "INSERT INTO t VALUES (2, 3), (3, 1)",
             "INSERT INTO t SELECT CAST(id AS INT), CAST(id AS INT) FROM RANGE(10)",
-            "UPDATE t SET v = v + 1 WHERE g > 4; DELETE FROM names WHERE g = 2; INSERT INTO names VALUES (7, NULL)",
+            "UPDATE t SET v = v + 1 WHERE g > 4; DELETE FROM other.names WHERE g = 2",
+            "INSERT INTO t VALUES (4, 4); INSERT INTO other.names VALUES (7, NULL)",
             "DELETE FROM t WHERE g > 2",
-            "INSERT INTO t VALUES (1, 1), (NULL, 7); INSERT INTO names VALUES (2, 'd')",
+            "INSERT INTO t VALUES (1, 1), (NULL, 7); INSERT INTO other.names VALUES (2, 'd')",
             "DELETE FROM t WHERE TRUE",
             "INSERT INTO t VALUES (1, 9)",
         ):
@@ -55,7 +58,7 @@ def test_two_engines_do_not_remember_for_each_other(spark: SparkSession, tmp_pat
         for cycle in range(4):
             engine = (one, other)[cycle % 2]
             engine.sql(f"INSERT INTO t VALUES ({cycle}, {cycle}), (1, 2); DELETE FROM t WHERE v = {cycle - 1}")
-            engine.sql(f"UPDATE names SET g = {cycle} WHERE name = 'c'")
+            engine.sql(f"UPDATE other.names SET g = {cycle} WHERE name = 'c'")
             followed(engine)
 
 
@@ -80,7 +83,7 @@ def test_who_rebuilds_reads_the_tables_themselves(spark: SparkSession, tmp_path:
         followed(engine)
         engine.spark.sql("DELETE FROM lake.default.sums WHERE g = 1")
         engine.sql("INSERT INTO t VALUES (2, 2)")
-        assert engine.refresh_stream_table("sums", mode="FULL").action is Action.REINITIALIZE
+        assert engine.refresh_stream_table("sums", mode="FULL").action in (Action.FULL, Action.REINITIALIZE)
         assert_equals_query(engine, "sums")
         engine.sql("INSERT INTO t VALUES (2, 2)")
         followed(engine)
