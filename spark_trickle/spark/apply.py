@@ -125,6 +125,7 @@ class NodeApplier:
 
     def _one_row(self) -> Written:
         """A table of at most one row, over tables of one row: computing it again is the cheapest delta."""
+        names = self._node.columns
         with spark_errors(f"computing '{self._table}'"):
             frame = self._session.sql(self._leaves.sql(self._node.query))
             if self._placer.contents is not None:
@@ -136,7 +137,7 @@ class NodeApplier:
                 rows = fetch(both)
                 now = rows.filter(pc.field(_SIDE)).drop_columns(_SIDE)
                 before = rows.filter(pc.invert(pc.field(_SIDE))).drop_columns(_SIDE)
-        if now.to_pylist() == before.to_pylist():
+        if all(now.column(name).cast(before.schema.field(name).type).equals(before.column(name)) for name in names):
             return NOTHING
         self._placer.replace(now)
         return Written(now.num_rows, before.num_rows, 1)

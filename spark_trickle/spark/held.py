@@ -34,6 +34,12 @@ class Contents:
     rows: pa.Table
     schema: t.StructType
 
+    @property
+    def floating(self) -> bool:
+        """Whether there are floating values in it."""
+        kinds = (field.dataType.simpleString() for field in self.schema.fields)
+        return any("double" in kind or "float" in kind for kind in kinds)
+
 
 class Held:
     """Contents of tiny tables by their versions; what was asked for least recently goes first. Any thread may ask."""
@@ -97,8 +103,15 @@ def places(rows: pa.Table, delta: pa.Table, key: tuple[str, ...]) -> list[int]:
 
 
 def _tuples(rows: pa.Table, names: Sequence[str], *, exactly: bool) -> Iterator[tuple[object, ...]]:
-    columns = [[_token(value, exactly=exactly) for value in rows.column(name).to_pylist()] for name in names]
+    columns = [[_token(value, exactly=exactly) for value in _plain(rows.column(name)).to_pylist()] for name in names]
     return zip(*columns, strict=True)
+
+
+def _plain(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Moments as numbers: those of the year 1 have no Python value in time zones where it is still the year before."""
+    if pa.types.is_timestamp(values.type):
+        return values.cast(pa.timestamp("us", tz=values.type.tz)).cast(pa.int64())
+    return values.cast(pa.int32()) if pa.types.is_date32(values.type) else values
 
 
 def _token(value: Any, *, exactly: bool) -> object:

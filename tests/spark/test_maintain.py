@@ -60,8 +60,11 @@ def fault() -> Fault:
 
 @pytest.fixture
 def engine(spark: SparkSession, tmp_path: Path, fault: Fault) -> Iterator[Engine]:
-    """A lake with a source, a stream table on it, and one with internal state on that."""
-    with spark_trickle.connect(str(tmp_path / "lake"), spark=spark.newSession(), observers=(fault,)) as engine:
+    """A lake with a source, a stream table on it, and one with internal state on that. They gather files, as tables do
+    that are not tiny.
+    """
+    session = spark.newSession()
+    with spark_trickle.connect(str(tmp_path / "lake"), spark=session, observers=(fault,), held_table_rows=0) as engine:
         engine.sql("CREATE TABLE orders (id INT, region STRING, amount INT)")
         engine.sql("INSERT INTO orders VALUES (1, 'north', 10), (2, 'south', 20), (3, 'south', 30)")
         engine.create_stream_table("large", "SELECT id, region, amount FROM orders WHERE amount >= 10")

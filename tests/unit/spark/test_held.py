@@ -77,6 +77,13 @@ def test_rows_are_found_where_they_are(
     assert places(table(rows), delta(removed, weights), key) == found
 
 
+def test_the_first_moment_of_all_is_found_in_any_time_zone() -> None:
+    first = pa.scalar(-62135596800000000, pa.int64()).cast(pa.timestamp("us", tz="America/New_York"))
+    rows = pa.table({"at": pa.array([first, None]), "day": pa.array([-719162, None], pa.int32()).cast(pa.date32())})
+    gone = rows.append_column(WEIGHT, pa.array([-1, 0], pa.int64()))
+    assert places(rows, gone, ()) == [0]
+
+
 VALUES = st.tuples(
     st.one_of(st.none(), st.integers(0, 2)), st.sampled_from([None, 0.0, -0.0, 0.5, float("nan"), float("inf")])
 )
