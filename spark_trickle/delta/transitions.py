@@ -171,7 +171,7 @@ def touched_rows(node: Node) -> exp.Query:
     query = query.from_(step(TARGET, "_trickle_k")).join(
         wanted.subquery(exp.to_identifier("_trickle_b", quoted=True)), on=same_key(keys, "_trickle_k", "_trickle_b")
     )
-    # Of a table that was written in the order of its keys, files without any of them are not read.
+    # Files whose bounds hold none of the keys are not read.
     bounds = exp.Anonymous(
         this=KEY_RANGE,
         expressions=[column(keys[0], "_trickle_k"), exp.Literal.string(DELTA), exp.Literal.string(keys[0])],

@@ -34,12 +34,6 @@ class Contents:
     rows: pa.Table
     schema: t.StructType
 
-    @property
-    def floating(self) -> bool:
-        """Whether there are floating values in it."""
-        kinds = (field.dataType.simpleString() for field in self.schema.fields)
-        return any("double" in kind or "float" in kind for kind in kinds)
-
 
 class Held:
     """Contents of tiny tables by their versions; what was asked for least recently goes first. Any thread may ask."""
@@ -71,6 +65,12 @@ class Held:
             while self._bytes > self._most_bytes:
                 _, gone = self._contents.popitem(last=False)
                 self._bytes -= int(gone.rows.nbytes)
+
+
+def floating(schema: t.StructType) -> bool:
+    """Whether some column holds floating values."""
+    kinds = (field.dataType.simpleString() for field in schema.fields)
+    return any("double" in kind or "float" in kind for kind in kinds)
 
 
 NOTHING_HELD = Held(-1)

@@ -20,7 +20,7 @@ from spark_trickle.delta.ranges import KEY_RANGE
 from spark_trickle.model.frontier import Pin
 from spark_trickle.names import TableName, quote
 from spark_trickle.spark.failures import spark_errors
-from spark_trickle.spark.held import Contents, Held
+from spark_trickle.spark.held import Contents, Held, floating
 from spark_trickle.spark.local import fetch, hand_back, key_predicate, travels
 from spark_trickle.spark.lookups import Lookups, narrowed, without
 from spark_trickle.spark.sharing import KnownChange, SharedChanges
@@ -203,18 +203,19 @@ class Leaves:
             frame = self.keep(frame)
         self._made[Version.CHANGES, name] = self.name_view(f"changes_{len(self._made)}", frame)
 
-    def contents(self, pin: Pin, total: int) -> Contents | None:
+    def contents(self, pin: Pin, total: int, *, in_order: bool = False) -> Contents | None:
         """All rows of a table at its current version; None: it is not tiny, or cannot be brought here.
 
         Args:
             total: how many rows there are, about.
+            in_order: what is computed from floating values must not depend on where they are read.
         """
         if total > self.held.most_rows or pin.snapshot_id is None:
             return None
         found = self.held.get(pin)
         if found is None:
             frame = self.workspace.session.table(pin.table.sql)
-            if not travels(frame.schema):
+            if not travels(frame.schema) or (in_order and floating(frame.schema)):
                 return None
             with spark_errors(f"reading '{pin.table}'"):
                 rows = fetch(frame.limit(self.held.most_rows + 1))
@@ -222,7 +223,7 @@ class Leaves:
                 return None
             found = Contents(rows, frame.schema)
             self.held.put(pin, found)
-        return found
+        return None if in_order and floating(found.schema) else found
 
     def _held_view(self, version: Version, name: str) -> str | None:
         """A view of the rows of a tiny table that are at hand; None: it has to be read."""
@@ -234,18 +235,15 @@ class Leaves:
         return self._at_hand[version, name]
 
     def _held_contents(self, version: Version, name: str) -> Contents | None:
-        found = self._known_contents(version, name)
-        source = name == str(self.tables[name])
         # A floating sum depends on the order of its rows: that of a source is Spark's, as in the query run in full.
-        return None if found is not None and source and found.floating else found
-
-    def _known_contents(self, version: Version, name: str) -> Contents | None:
+        in_order = name == str(self.tables[name])
         if version is Version.BEFORE:
-            return self.held.get(self.before[name]) if name in self.before else None
+            found = self.held.get(self.before[name]) if name in self.before else None
+            return None if found is not None and in_order and floating(found.schema) else found
         if name in self._now:
             return self._now[name]
         pin = self.pin_of(self.tables[name])
-        return None if pin is None else self.contents(pin, self._total_rows(name))
+        return None if pin is None else self.contents(pin, self._total_rows(name), in_order=in_order)
 
     def _view(self, version: Version, name: str) -> str:
         if (version, name) not in self._made:
