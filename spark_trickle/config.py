@@ -74,7 +74,7 @@ class Settings(BaseSettings):
     """Tries of one refresh when somebody else publishes first or something is away for a moment."""
     differential_max_change_ratio: float = Field(default=0.15, ge=0, le=1)
     """Share of changed rows of the sources past which AUTO recomputes."""
-    small_change_rows: int = Field(default=100_000, ge=0)
+    small_change_rows: int = Field(default=250_000, ge=0)
     """Changes up to this many rows are collected to the driver, to be broadcast and used for pruning."""
     rewrite_table_rows: int = Field(default=10_000, ge=0)
     """Tables of groups up to this many rows are written anew when they have gathered several files, or whenever only

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from spark_trickle.delta.consolidate import consolidated
 from spark_trickle.delta.partitions import touched_tree
 from spark_trickle.delta.plan import Bag, Delta, Node, Partitions
 from spark_trickle.delta.rules import aggregate, change_of
 from spark_trickle.delta.shared import delta_of
+from spark_trickle.delta.staged import NONE_LARGE
 from spark_trickle.sql.operators import Operator, Recursion, inputs, scans
 
 
-def delta(node: Node, changed: frozenset[str], large: frozenset[str] = frozenset()) -> Delta | None:
+def delta(node: Node, changed: frozenset[str], large: Mapping[str, int] = NONE_LARGE) -> Delta | None:
     """The change of a node, if the leaves in `changed` changed and no others; None: there is none.
 
-    The leaves in `large` are many rows: a change is joined with them step by step.
+    The leaves in `large` have many rows, and how many: a change is joined with them step by step.
 
     Of a `Bag`: its columns and `_weight`, one row per different row. Of `Groups`: one row per key, with what `merge`
     needs. Of `Partitions`: the keys of those touched, for `partitions.partition_change`.

@@ -4,11 +4,14 @@ values can bound what is read of large tables.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from sqlglot import exp
+
 from spark_trickle.delta.plan import SHARED, Delta, Shared, Version
-from spark_trickle.delta.ranges import kind_of, ranged
-from spark_trickle.delta.staged import staged
+from spark_trickle.delta.ranges import KEY_RANGE, kind_of, ranged
+from spark_trickle.delta.staged import NONE_LARGE, staged
 from spark_trickle.sql.operators import (
     Filter,
     Item,
@@ -21,30 +24,41 @@ from spark_trickle.sql.operators import (
     UnionAll,
     column,
     inputs,
+    scans,
     with_inputs,
 )
 from spark_trickle.sql.render import render
 from spark_trickle.sql.rewrite import simplified
 
 
-def delta_of(tree: Operator, large: frozenset[str] = frozenset()) -> Delta:
+def delta_of(tree: Operator, large: Mapping[str, int] = NONE_LARGE) -> Delta:
     """The change that a tree with `Once` marks computes.
 
     Args:
-        large: leaves that are better not joined with anything whose size is not known.
+        large: leaves that are better not joined with anything whose size is not known, with their rows.
     """
     sharing = _Sharing()
     tree = staged(tree, large)
     sharing.count(tree)
-    last = sharing.extracted(tree)
-    return Delta(tuple(sharing.steps), render(simplified(ranged(last))))
+    last = simplified(ranged(sharing.extracted(tree)))
+    final = render(last)
+    reads = _Reads()
+    reads.look(last, final)
+    steps: list[Shared] = []
+    # Backwards: who reads a step comes after it, and says which of its columns.
+    for name, part in reversed(sharing.steps):
+        columns = reads.columns(name, part)
+        step = simplified(ranged(_only(part, columns)))
+        steps.append(Shared(name, render(_only(step, columns))))
+        reads.look(step, steps[-1].query)
+    return Delta(tuple(reversed(steps)), final)
 
 
 @dataclass(slots=True)
 class _Sharing:
     uses: dict[Operator, int] = field(default_factory=dict)
     made: dict[Operator, Operator] = field(default_factory=dict)
-    steps: list[Shared] = field(default_factory=list)
+    steps: list[tuple[str, Operator]] = field(default_factory=list)
 
     def count(self, operator: Operator) -> None:
         """How often each marked part is used; what is inside one counts once, however often that is used."""
@@ -68,7 +82,7 @@ class _Sharing:
     def _step(self, part: Operator) -> Operator:
         name = f"{SHARED}{len(self.steps) + 1}"
         kinds = {column: kind_of(part, column) for column in part.columns}
-        self.steps.append(Shared(name, render(_in_order(simplified(ranged(part)), part.columns))))
+        self.steps.append((name, part))
         return Scan(name, tuple(ScanColumn(n, n, kinds[n]) for n in part.columns), Version.STEP.value)
 
 
@@ -79,7 +93,27 @@ def _cheap(part: Operator) -> bool:
     )
 
 
-def _in_order(operator: Operator, columns: tuple[str, ...]) -> Operator:
+@dataclass(slots=True)
+class _Reads:
+    """Which columns of a step are read, by its rows' readers or for their bounds."""
+
+    found: dict[str, set[str]] = field(default_factory=dict)
+
+    def look(self, tree: Operator, query: exp.Query) -> None:
+        for scan in scans(tree):
+            if scan.version == Version.STEP.value:
+                self.found.setdefault(scan.source, set()).update(item.source for item in scan.items)
+        for bounds in query.find_all(exp.Anonymous):
+            if bounds.name.lower() == KEY_RANGE:
+                _, source, key = bounds.expressions
+                self.found.setdefault(source.name, set()).add(key.name)
+
+    def columns(self, name: str, part: Operator) -> tuple[str, ...]:
+        read = self.found.get(name, set())
+        return tuple(each for each in part.columns if each in read) or part.columns[:1]
+
+
+def _only(operator: Operator, columns: tuple[str, ...]) -> Operator:
     if operator.columns == columns:
         return operator
     return Project(operator, tuple(Item(name, column(name)) for name in columns))

@@ -3,14 +3,17 @@
 Of a join with a join Spark knows no size; it would move the large table about. Computed, the rows so far are few: they
 are sent to the large table, and their keys tell which of its files matter.
 
+Of several tables that could be joined next, the smallest is: it may leave fewer rows that meet the larger ones.
+
 Likewise where a join is narrowed to the rows that fit a change: the input that is compared is narrowed first, and the
 join begins there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from sqlglot import exp
 
@@ -34,9 +37,15 @@ from spark_trickle.sql.operators import (
 )
 from spark_trickle.sql.render import next_joined
 
+NONE_LARGE: Mapping[str, int] = MappingProxyType({})
 
-def staged(operator: Operator, large: frozenset[str]) -> Operator:
-    """The same change; joins that begin with a change go step by step."""
+
+def staged(operator: Operator, large: Mapping[str, int]) -> Operator:
+    """The same change; joins that begin with a change go step by step.
+
+    Args:
+        large: rows of the leaves that have many.
+    """
     if not large:
         return operator
     operator = with_inputs(operator, tuple(staged(source, large) for source in inputs(operator)))
@@ -47,12 +56,15 @@ def staged(operator: Operator, large: frozenset[str]) -> Operator:
     return operator
 
 
-def _narrowed(operator: Operator, match: Match, large: frozenset[str]) -> Operator | None:
+def _narrowed(operator: Operator, match: Match, large: Mapping[str, int]) -> Operator | None:
     """The rows of an operator that fit a change, where they are found from the change on; None: it is no join."""
     asked = {name for condition in match.conditions for name in used(condition)}
     below: Operator | None = None
     match operator:
         case Filter():
+            below = _narrowed(operator.input, match, large)
+            return None if below is None else replace(operator, input=below)
+        case Project() if asked & {*operator.columns} <= _unchanged(operator):
             below = _narrowed(operator.input, match, large)
             return None if below is None else replace(operator, input=below)
         case Match() if asked <= {*operator.left.columns, *match.right.columns}:
@@ -63,7 +75,7 @@ def _narrowed(operator: Operator, match: Match, large: frozenset[str]) -> Operat
     return None
 
 
-def _matched(match: Match, left: Operator, large: frozenset[str]) -> Operator:
+def _matched(match: Match, left: Operator, large: Mapping[str, int]) -> Operator:
     """A match of few rows: of a large right side only those with their keys can fit."""
     if not _is_large(match.right, large):
         return replace(match, left=left)
@@ -71,7 +83,7 @@ def _matched(match: Match, left: Operator, large: frozenset[str]) -> Operator:
     return replace(match, left=few, right=narrowed(match.right, match, few))
 
 
-def _narrowed_join(join: Join, match: Match, large: frozenset[str]) -> Operator | None:
+def _narrowed_join(join: Join, match: Match, large: Mapping[str, int]) -> Operator | None:
     """One input can be narrowed by the conditions that read nothing else: a row that fits meets those, too."""
     compared = [
         tuple(c for c in match.conditions if used(c) <= {*source.columns, *match.right.columns})
@@ -93,11 +105,12 @@ def _narrowed_join(join: Join, match: Match, large: frozenset[str]) -> Operator 
     return Project(found, tuple(Item(name, column(name)) for name in join.columns))
 
 
-def _stepwise(join: Join, large: frozenset[str]) -> Operator:
+def _stepwise(join: Join, large: Mapping[str, int]) -> Operator:
     rest, waiting = list(join.inputs[1:]), list(join.conditions)
     found: Operator = join.inputs[0]
     joined = any(isinstance(part, (Join, OuterJoin, Match)) for part in parts(found))
     while rest:
+        rest.sort(key=lambda source: _rows(source, large))
         source = next_joined(found.columns, rest, waiting) or rest[0]
         rest.remove(source)
         if joined and _is_large(source, large):
@@ -116,7 +129,16 @@ def parts(operator: Operator) -> Iterator[Operator]:
         yield from parts(source)
 
 
-def _is_large(operator: Operator, large: frozenset[str]) -> bool:
+def _unchanged(project: Project) -> set[str]:
+    """Columns that are what the input calls so."""
+    return {item.name for item in project.items if item.is_rename and item.expression.name == item.name}
+
+
+def _rows(operator: Operator, large: Mapping[str, int]) -> int:
+    return max((large.get(scan.source, 0) for scan in scans(operator)), default=0)
+
+
+def _is_large(operator: Operator, large: Mapping[str, int]) -> bool:
     return any(scan.source in large for scan in scans(operator))
 
 

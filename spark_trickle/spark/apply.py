@@ -24,19 +24,22 @@ from spark_trickle.delta.plan import (
     PUBLIC,
     RECOMPUTED,
     TARGET,
+    WEIGHT,
     Delta,
     Groups,
     Node,
     Partitions,
     steps_of,
 )
+from spark_trickle.delta.staged import NONE_LARGE
 from spark_trickle.names import TableName, quote
 from spark_trickle.spark.failures import spark_errors
-from spark_trickle.spark.local import fetch, hand_back, travels
+from spark_trickle.spark.local import fetch, hand_back, most_fetched, travels
 from spark_trickle.spark.parallel import in_parallel
 from spark_trickle.spark.place import Computed, Placer
 from spark_trickle.spark.relations import Leaves, sql_name
 from spark_trickle.spark.write import NOTHING, Writer, Written
+from spark_trickle.storage.netting import net
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -76,7 +79,7 @@ class NodeApplier:
 
     def _applied(self, changed: frozenset[str]) -> Written:
         self._small = sum(self._leaves.rows_of(name) for name in changed) <= self._leaves.small_rows
-        change = delta(self._node, changed, self._leaves.large() if self._small else frozenset())
+        change = delta(self._node, changed, self._leaves.large() if self._small else NONE_LARGE)
         if change is None:
             return NOTHING
         steps: dict[str, exp.Expr] = {TARGET: self._target}
@@ -162,18 +165,22 @@ class NodeApplier:
         """The query, and its rows if they are to be brought here and few."""
         frame = self._session.sql(text)
         # A join may make many rows of few: what turns out to be too much to bring here stays where it is.
-        most = self._leaves.small_rows
+        most = most_fetched(frame.schema, self._leaves.small_rows)
         rows = fetch(frame.limit(most + 1)) if fetched and travels(frame.schema) else None
         return frame, rows if rows is not None and rows.num_rows <= most else None
 
     def _held(self, what: str, begun: tuple[DataFrame, pa.Table | None]) -> Computed:
         frame, rows = begun
-        schema = frame.schema
+        schema, count = frame.schema, 0
+        if rows is None:
+            # Where all rows meet a value that changed, nearly all of them only seem to go and to come.
+            cancels = self._small and WEIGHT in schema.names and travels(schema)
+            frame = self._leaves.keep(net(frame).select(*schema.names) if cancels else frame)
+            count = frame.count()
+            if cancels and count <= most_fetched(schema, self._leaves.small_rows):
+                rows = fetch(frame)
         if rows is not None:
             frame, count = hand_back(self._session, rows, schema), rows.num_rows
-        else:
-            frame = self._leaves.keep(frame)
-            count = frame.count()
         return Computed(self._leaves.name_view(f"{what}_{self._node.label}", frame), schema, rows, count)
 
     def _groups(self, query: exp.Query, steps: dict[str, exp.Expr]) -> Written:
@@ -186,7 +193,7 @@ class NodeApplier:
         if upkeep.keys and self._placer.rows_before > moved:
             partials = self._compute(self._leaves.sql(query, steps), "delta", fetched=self._small)
             self._leaves.set_bounds(DELTA, partials.rows)
-            self._leaves.set_total(TARGET, self._placer.rows_before)
+            self._leaves.set_table(TARGET, self._table)
             steps[DELTA] = partials.name
             steps[TARGET] = exp.Subquery(this=self._leaves.resolved(transitions.touched_rows(self._node), steps))
         judged = transitions.transitions(self._node, addressed=addressed)

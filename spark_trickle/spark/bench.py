@@ -32,8 +32,9 @@ from spark_trickle.spark.sharing import Brought, KnownChange, SharedChanges
 from spark_trickle.spark.workspace import Workspace, Workspaces
 from spark_trickle.spark.write import NOTHING, Writer, Written
 from spark_trickle.storage.changes import ChangeFeed
-from spark_trickle.storage.iceberg import ancestors, load, pin, total_records
+from spark_trickle.storage.iceberg import History, load, pin, total_records
 from spark_trickle.storage.views import view_pin
+from spark_trickle.storage.windows import COMPACTION
 from spark_trickle.storage.windows import Window as FeedWindow
 
 if TYPE_CHECKING:
@@ -149,11 +150,11 @@ class Bench:
         current = java.currentSnapshot()
         if current is None:
             return "it has no snapshot any more"
-        for snapshot, operation in ancestors(java, int(current.snapshotId())):
-            if snapshot == since.snapshot_id:
+        for snapshot in History(self.workspace.session, java).ancestors(int(current.snapshotId())):
+            if snapshot.id == since.snapshot_id:
                 return None
-            if operation != "replace":
-                return f"snapshot {snapshot} ({operation}) is not ours"
+            if snapshot.operation != COMPACTION:
+                return f"snapshot {snapshot.id} ({snapshot.operation}) is not ours"
         return f"its snapshot {since.snapshot_id} is no longer in its history"
 
     def rebuild(
@@ -186,7 +187,9 @@ class Bench:
                 else:
                     with sql_errors(f"the plan of '{table.name}'"):
                         frame = self.workspace.session.sql(leaves.sql(node.query))
-                    written = writer.whole(target, frame, exists=target in present)
+                    read = max((leaves.large().get(name, 0) for name in node.inputs), default=0)
+                    key = node.key if node.key and read > self._limits.broadcast_table_rows else ()
+                    written = writer.whole(target, frame, exists=target in present, key=key)
                 commits += written.commits
             leaves.settle()
         finally:
@@ -303,6 +306,7 @@ class Bench:
             shared=self._shared,
             lookups=self._common.lookups,
             held=held,
+            bounds=self._common.remembered.bounds,
             pin_of=self.pin_of,
             tables={**tables, **internal},
             before=before,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -17,7 +18,7 @@ from sqlglot import exp
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_ATOMIC = (
+_FIXED = (
     t.BooleanType,
     t.ByteType,
     t.ShortType,
@@ -25,13 +26,13 @@ _ATOMIC = (
     t.LongType,
     t.FloatType,
     t.DoubleType,
-    t.DecimalType,
-    t.StringType,
-    t.BinaryType,
     t.DateType,
     t.TimestampType,
     t.TimestampNTZType,
 )
+_ATOMIC = (*_FIXED, t.DecimalType, t.StringType, t.BinaryType)
+_WIDE = 4
+"""So many columns of fixed width are as wide as one of another type."""
 
 MAX_LISTED = 200
 """Up to so many distinct keys are listed one by one; more are given as ranges."""
@@ -57,6 +58,13 @@ def _travels(kind: t.DataType) -> bool:
     return False
 
 
+def most_fetched(schema: t.StructType, small_rows: int) -> int:
+    """How many rows are brought here at the most: more of narrow ones. What stays in Spark has no known size, and large
+    tables are sorted and moved to meet it."""
+    width = sum(1 if isinstance(field.dataType, _FIXED) else _WIDE for field in schema.fields)
+    return small_rows * max(1, _WIDE // max(1, width))
+
+
 def fetch(frame: DataFrame) -> pa.Table:
     """Run the frame and bring its rows here. One job."""
     return frame.toArrow()
@@ -67,16 +75,13 @@ def hand_back(session: SparkSession, rows: pa.Table, schema: t.StructType) -> Da
     return session.createDataFrame(rows, schema=schema)
 
 
-MOST_COVERED = 0.25
-"""Ranges that hold a larger part of a table's keys spare nothing."""
+Spares = Callable[[Sequence[tuple[Any, Any]]], bool]
+"""Whether ranges of a column leave much of its table unread."""
 
 
-def key_predicate(column: exp.Expr, rows: pa.Table, name: str, total: int | None = None) -> exp.Expr:
-    """A predicate on `column` that holds for every non-NULL value of `rows[name]`; TRUE when none can be told.
-
-    Args:
-        total: rows of the table that the column is of, if it is known. Keys all over it make no predicate: bounds
-            are part of the code that Spark generates, which would be compiled and warmed up again for nothing.
+def key_predicate(column: exp.Expr, rows: pa.Table, name: str, spares: Spares | None = None) -> exp.Expr:
+    """A predicate on `column` that holds for every non-NULL value of `rows[name]`; TRUE when none can be told, or when
+    it is not worth it.
     """
     values = rows.column(name).combine_chunks().drop_null()
     if len(values) == 0:
@@ -91,10 +96,8 @@ def key_predicate(column: exp.Expr, rows: pa.Table, name: str, total: int | None
         return exp.In(this=column.copy(), expressions=[v for v in literals if v is not None])
     within = []
     intervals = _intervals(distinct)
-    if total is not None and pa.types.is_integer(values.type):
-        covered = sum(high - low + 1 for low, high in intervals)
-        if covered > total * MOST_COVERED:
-            return exp.true()
+    if spares is not None and not spares(intervals):
+        return exp.true()
     for low, high in intervals:
         first, last = literal(low), literal(high)
         if first is None or last is None:

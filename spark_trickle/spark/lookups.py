@@ -19,7 +19,7 @@ from sqlglot import exp
 
 from spark_trickle.delta.plan import WEIGHT
 from spark_trickle.names import TableName, quote
-from spark_trickle.spark.local import fetch, hand_back, key_predicate, travels
+from spark_trickle.spark.local import Spares, fetch, hand_back, key_predicate, travels
 from spark_trickle.spark.parallel import Turns
 from spark_trickle.spark.sharing import Brought, exact, netted
 
@@ -56,7 +56,7 @@ class Lookups:
         return total >= self.least_rows and self.brought.readers.get(source, 0) >= LEAST_READERS
 
     def get(
-        self, session: SparkSession, table: TableName, column: str, keys: pa.ChunkedArray, name: str, total: int
+        self, session: SparkSession, table: TableName, column: str, keys: pa.ChunkedArray, name: str, spares: Spares
     ) -> tuple[pa.Table, t.StructType] | None:
         """Rows of a table whose `column` is one of the keys, with all columns that anybody here reads.
 
@@ -71,7 +71,7 @@ class Lookups:
             if place in self._found and had is None:
                 return None
             if had is None or not _covers(had.keys, wanted):
-                had = self._found[place] = self._read(session, table, column, self._wider(wanted, name, had), total)
+                had = self._found[place] = self._read(session, table, column, self._wider(wanted, name, had), spares)
         if had is None:
             return None
         kind = had.rows.schema.field(column).type
@@ -91,12 +91,14 @@ class Lookups:
         wide = pc.unique(pa.chunked_array(parts))
         return wide if len(wide) <= MOST_ROWS else keys
 
-    def _read(self, session: SparkSession, table: TableName, column: str, keys: pa.Array, total: int) -> _Found | None:
+    def _read(
+        self, session: SparkSession, table: TableName, column: str, keys: pa.Array, spares: Spares
+    ) -> _Found | None:
         names = tuple(self.brought.wanted.get(str(table), ()))
         if column not in names:
             return None
         given = pa.table({_KEY: keys})
-        bounds = key_predicate(exp.column(column, table="trickle_t", quoted=True), given, _KEY, total)
+        bounds = key_predicate(exp.column(column, table="trickle_t", quoted=True), given, _KEY, spares)
         listed = ", ".join(f"trickle_t.{quote(name)}" for name in names)
         kind = session.table(table.sql).schema[column].dataType
         view = f"trickle_keys_{abs(hash((str(table), column)))}"

@@ -21,9 +21,10 @@ from spark_trickle.model.frontier import Pin
 from spark_trickle.names import TableName, quote
 from spark_trickle.spark.failures import spark_errors
 from spark_trickle.spark.held import Contents, Held, floating
-from spark_trickle.spark.local import fetch, hand_back, key_predicate, travels
+from spark_trickle.spark.local import Spares, fetch, hand_back, key_predicate, travels
 from spark_trickle.spark.lookups import Lookups, narrowed, without
 from spark_trickle.spark.sharing import KnownChange, SharedChanges
+from spark_trickle.storage.bounds import FileBounds
 from spark_trickle.storage.iceberg import rows_in
 
 if TYPE_CHECKING:
@@ -37,6 +38,9 @@ STEP_ROWS = 50_000
 """Before a small change meets a table with more rows, it is computed as far as it is joined: Spark knows no size of a
 join, and would move the table about. That takes a step, which is not worth it for a smaller one."""
 
+MOST_READ = 0.5
+"""A key range that leaves a larger part of a table's rows to read is left out."""
+
 
 @dataclass(slots=True)
 class Leaves:
@@ -46,6 +50,7 @@ class Leaves:
     shared: SharedChanges
     lookups: Lookups
     held: Held
+    bounds: FileBounds
     pin_of: Callable[[TableName], Pin | None]
     """Which version of a table is current in the workspace."""
     tables: Mapping[str, TableName]
@@ -66,6 +71,7 @@ class Leaves:
     _kept: list[DataFrame] = field(default_factory=list)
     _counted: dict[str, int] = field(default_factory=dict)
     _totals: dict[str, int] = field(default_factory=dict)
+    _named: dict[str, TableName] = field(default_factory=dict)
     _at_hand: dict[tuple[Version, str], str | None] = field(default_factory=dict)
     """Views of tiny tables; None: it has to be read."""
     _looked: int = 0
@@ -96,11 +102,12 @@ class Leaves:
 
         return resolve(self._with_key_ranges(query), relation)
 
-    def large(self) -> frozenset[str]:
-        """Leaves with more rows than it is good to move about."""
+    def large(self) -> Mapping[str, int]:
+        """Leaves with more rows than it is good to move about, and how many."""
         heads = self.workspace.heads()
         existing = [name for name, table in self.tables.items() if table in heads]
-        return frozenset(name for name in existing if self._total_rows(name) > min(STEP_ROWS, self.large_rows))
+        rows = {name: self._total_rows(name) for name in existing}
+        return {name: count for name, count in rows.items() if count > min(STEP_ROWS, self.large_rows)}
 
     def unchanged(self, names: Iterable[str]) -> set[str]:
         """Of these sources those in which nothing changed that the plan reads. Brings small changes here."""
@@ -125,9 +132,9 @@ class Leaves:
         self._counted[name] = rows
         self.set_bounds(name, fetched)
 
-    def set_total(self, name: str, rows: int) -> None:
-        """How many rows a step reads of a table."""
-        self._totals[name] = rows
+    def set_table(self, name: str, table: TableName) -> None:
+        """The table that a step stands for."""
+        self._named[name] = table
 
     def set_bounds(self, name: str, rows: pa.Table | None) -> None:
         """Rows whose values bound the key ranges that refer to them; None: they stayed in Spark."""
@@ -274,15 +281,19 @@ class Leaves:
             return exp.true()
         beside = node.find_ancestor(exp.Select)
         leaf = beside.args["from_"].this if beside is not None else None
-        if not isinstance(leaf, exp.Table) or leaf.name not in self.tables:
-            total = self._totals.get(leaf.name) if isinstance(leaf, exp.Table) else None
-            return key_predicate(column, rows, source_column.name, total)
-        if leaf.db in (Version.AFTER, Version.BEFORE) and _is_conjunct(node):
+        table = self.tables.get(leaf.name) or self._named.get(leaf.name) if isinstance(leaf, exp.Table) else None
+        if not isinstance(leaf, exp.Table) or table is None:
+            return key_predicate(column, rows, source_column.name)
+        if leaf.name in self.tables and leaf.db in (Version.AFTER, Version.BEFORE) and _is_conjunct(node):
             found = self._looked_up(leaf, column.name, rows.column(source_column.name), source_column.name)
             if found is not None:
                 leaf.replace(exp.alias_(sql_name(quote(found)), leaf.alias, table=True, quoted=True))
                 return exp.true()
-        return key_predicate(column, rows, source_column.name, self._total_rows(leaf.name))
+        return key_predicate(column, rows, source_column.name, self._spares(table, column.name))
+
+    def _spares(self, table: TableName, column: str) -> Spares:
+        """Whether ranges of a column leave enough of a table unread."""
+        return lambda ranges: self.bounds.share(self.workspace.session, table, column, ranges) <= MOST_READ
 
     def _looked_up(self, leaf: exp.Table, column: str, keys: pa.ChunkedArray, name: str) -> str | None:
         """A view of the leaf's rows with these keys, if several members want such rows; None: it is read itself."""
@@ -290,7 +301,7 @@ class Leaves:
         if not columns or not self.lookups.worthwhile(leaf.name, self._total_rows(leaf.name)):
             return None
         session, table = self.workspace.session, self.tables[leaf.name]
-        found = self.lookups.get(session, table, column, keys, name, self._total_rows(leaf.name))
+        found = self.lookups.get(session, table, column, keys, name, self._spares(table, column))
         if found is None:
             return None
         rows, schema = narrowed(*found, columns)

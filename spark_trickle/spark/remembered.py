@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from spark_trickle.spark.analysis import AnalyzedQuery
 from spark_trickle.spark.held import Held
+from spark_trickle.storage.bounds import FileBounds
 from spark_trickle.storage.changes import SeenFiles
 
 PlanKey = tuple[str, tuple[tuple[str, int], ...]]
@@ -34,3 +35,4 @@ class Remembered:
     held: Held
     plans: Plans = field(default_factory=Plans)
     files: SeenFiles = field(default_factory=SeenFiles)
+    bounds: FileBounds = field(default_factory=FileBounds)

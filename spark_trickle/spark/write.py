@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -33,6 +33,9 @@ PROPERTIES = {
 """Of every table that we make. Deletion vectors keep a small change small; old metadata files are not kept for ever."""
 
 _SUMMARY = "spark.sql.iceberg.snapshot-property."
+_ADVISED = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
+_RANGE_BYTES = "16m"
+"""Of a range of keys in memory, about: some hundred thousand rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +76,16 @@ class Writer:
         self._session = session
         self._summary = dict(summary)
 
-    def whole(self, table: TableName, frame: DataFrame, *, exists: bool) -> Written:
-        """Make the table hold exactly the frame. With other columns it is replaced; its readers see either, whole."""
+    def whole(self, table: TableName, frame: DataFrame, *, exists: bool, key: Sequence[str] = ()) -> Written:
+        """Make the table hold exactly the frame. With other columns it is replaced; its readers see either, whole.
+
+        Args:
+            key: each file holds a range of these columns, so that whoever looks for some keys reads few files.
+        """
         deleted = self.rows(table) if exists else 0
-        with self._marked(f"writing '{table}'"):
-            writer = frame.writeTo(table.sql)
+        by = [f.col(quote(name)) for name in key if isinstance(frame.schema[name].dataType, t.AtomicType)]
+        with self._marked(f"writing '{table}'"), self._ranges_of(_RANGE_BYTES if by else None):
+            writer = (frame.repartitionByRange(*by) if by else frame).writeTo(table.sql)
             if exists and _same_columns(self._session.table(table.sql).schema, frame.schema):
                 writer.overwrite(f.lit(True))
             else:
@@ -136,6 +144,18 @@ class Writer:
         finally:
             for key in self._summary:
                 self._session.conf.unset(_SUMMARY + key)
+
+    @contextmanager
+    def _ranges_of(self, size: str | None) -> Iterator[None]:
+        """Let Spark put together small ranges up to a size."""
+        before = self._session.conf.get(_ADVISED, None)
+        if size is not None:
+            self._session.conf.set(_ADVISED, size)
+        try:
+            yield
+        finally:
+            if size is not None and before is not None:
+                self._session.conf.set(_ADVISED, before)
 
     def rows(self, table: TableName) -> int:
         """How many rows the table has."""

@@ -23,7 +23,7 @@ from spark_trickle.errors import InternalError
 from spark_trickle.model.frontier import Pin
 from spark_trickle.names import TableName, quote
 from spark_trickle.storage.columns import Column, changed_column, incomparable, read_columns
-from spark_trickle.storage.iceberg import Bulk, Java, JavaTable, java_class, jvm, load, no_arguments, static
+from spark_trickle.storage.iceberg import Bulk, History, Java, JavaTable, java_class, jvm, load, no_arguments, static
 from spark_trickle.storage.netting import WEIGHT, net
 from spark_trickle.storage.windows import (
     Broken,
@@ -99,7 +99,7 @@ class ChangeFeed:
         java = load(self._spark, table)
         if since is not None and since.uuid != str(java.uuid()):
             return Broken(f"'{table}' was dropped and created again")
-        history = self._bulk.snapshots(java)
+        history = History(self._spark, java)
         start = None if since is None else since.snapshot_id
         if start is not None and start not in history:
             return Broken(f"snapshot {start} of '{table}' has expired")

@@ -6,6 +6,7 @@ have thousands of files. What changed between versions is in `changes`; views ar
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -18,7 +19,7 @@ from spark_trickle.names import TableName
 from spark_trickle.storage.windows import Snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from pyspark.sql import SparkSession
 
@@ -105,16 +106,63 @@ def rows_in(spark: SparkSession, name: TableName) -> int:
     return 0 if current is None else total_records(java, int(current.snapshotId())) or 0
 
 
-def ancestors(table: JavaTable, snapshot_id: int) -> list[tuple[int, str]]:
-    """A snapshot and those it was made from, newest first, as far as they are kept: id and operation."""
-    known = {int(s.snapshotId()): s for s in table.snapshots()}
-    found: list[tuple[int, str]] = []
-    at: int | None = snapshot_id
-    while at is not None and at in known:
-        found.append((at, str(known[at].operation())))
-        parent = known[at].parentId()
-        at = None if parent is None else int(parent)
-    return found
+class History(Mapping[int, Snapshot]):
+    """Snapshots that a table still has, by their ids. A table may have thousands, and who asks wants the last few:
+    those are asked for one by one, and all at once by whoever goes further back."""
+
+    ONE_BY_ONE = 32
+
+    def __init__(self, spark: SparkSession, table: JavaTable) -> None:
+        self._spark = spark
+        self._table = table
+        self._known: dict[int, Snapshot] = {}
+        self._complete = False
+
+    def __getitem__(self, snapshot_id: int) -> Snapshot:
+        if snapshot_id not in self._known and not self._complete:
+            if len(self._known) < self.ONE_BY_ONE:
+                found = self._table.snapshot(snapshot_id)
+                if found is None:
+                    raise KeyError(snapshot_id)
+                values = (found.parentId(), found.operation(), found.schemaId())
+                self._known[snapshot_id] = _snapshot(snapshot_id, *values)
+            else:
+                self._read_all()
+        return self._known[snapshot_id]
+
+    def __iter__(self) -> Iterator[int]:
+        self._read_all()
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        self._read_all()
+        return len(self._known)
+
+    def ancestors(self, snapshot_id: int) -> Iterator[Snapshot]:
+        """A snapshot and those it was made from, newest first, as far as they are kept."""
+        at: int | None = snapshot_id
+        while at is not None and at in self:
+            yield self[at]
+            at = self[at].parent
+
+    def _read_all(self) -> None:
+        if not self._complete:
+            bulk = Bulk(self._spark)
+            kept = bulk.to_list(self._table.snapshots())
+            names = ("snapshotId", "parentId", "operation", "schemaId")
+            columns = (bulk.read(kept, f"Snapshot.{name}") for name in names)
+            self._known = {int(row[0]): _snapshot(*row) for row in zip(*columns, strict=True)}
+            self._complete = True
+
+
+def _snapshot(snapshot_id: Any, parent: Any, operation: Any, schema: Any) -> Snapshot:
+    """Of Java's values, or their texts: what is not there is null or empty."""
+    return Snapshot(
+        int(snapshot_id),
+        None if parent in (None, "") else int(parent),
+        "" if operation is None else str(operation),
+        None if schema in (None, "") else int(schema),
+    )
 
 
 _FUNCTIONS: WeakKeyDictionary[object, dict[str, Java]] = WeakKeyDictionary()
@@ -160,15 +208,6 @@ class Bulk:
         if len(values) != count:
             raise InternalError(f"read {len(values)} values of {count} objects", facts={"getters": getters})
         return values
-
-    def snapshots(self, table: JavaTable) -> Mapping[int, Snapshot]:
-        """Every snapshot that the table still has."""
-        kept = self.to_list(table.snapshots())
-        columns = (self.read(kept, f"Snapshot.{name}") for name in ("snapshotId", "parentId", "operation", "schemaId"))
-        return {
-            int(id_): Snapshot(int(id_), int(parent) if parent else None, operation, int(schema) if schema else None)
-            for id_, parent, operation, schema in zip(*columns, strict=True)
-        }
 
     def _function(self, getter: str) -> Java:
         if getter not in self._functions:

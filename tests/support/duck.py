@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import partial
@@ -153,7 +153,7 @@ class Kept:
     texts: dict[object, str | None] = field(default_factory=dict)
     """SQL that was generated before."""
     deltas: dict[object, Delta | None] = field(default_factory=dict)
-    large: frozenset[str] = frozenset()
+    large: Mapping[str, int] = field(default_factory=dict)
     """Leaves that count as large: all tables for every other text, unless somebody says otherwise."""
     thorough: bool = True
     """Look also at what is made on the way: each node, the whole rewritten table, the change that is told."""
@@ -161,7 +161,7 @@ class Kept:
     def __post_init__(self) -> None:
         self.maintenance = plan(build(self.text, self.lake), self.lake.describe)
         if len(self.text) % 2:
-            self.large = frozenset(self.maintenance.sources)
+            self.large = {name: place % 3 for place, name in enumerate(self.maintenance.sources)}
         for node in self.maintenance.nodes:
             self.lake.run(f'CREATE TABLE after."{node.label}" AS {duck_sql(node.query)}')
         for table in (*self.maintenance.sources, *(node.label for node in self.maintenance.nodes[:-1])):

@@ -180,7 +180,8 @@ class Bench:
                 if kept is None:
                     kept = Kept(lake, case.text, thorough=False)
                     leaves = (*kept.maintenance.sources, *(node.label for node in kept.maintenance.nodes[:-1]))
-                    kept.large = frozenset(filter(case.is_large, leaves))
+                    large = filter(case.is_large, leaves)
+                    kept.large = {leaf: case.large % (place + 2) for place, leaf in enumerate(large)}
                     kept.check()
                 else:
                     kept.thorough = place in (THOROUGH, len(case.history) - 1)

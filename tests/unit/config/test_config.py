@@ -36,7 +36,7 @@ def test_the_defaults_are_those_that_are_promised() -> None:
         "max_consecutive_errors": 3,
         "max_refresh_attempts": 3,
         "differential_max_change_ratio": 0.15,
-        "small_change_rows": 100_000,
+        "small_change_rows": 250_000,
         "broadcast_table_rows": 500_000,
         "held_table_rows": 1_000,
         "lookup_table_rows": 100_000,

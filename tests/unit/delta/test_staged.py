@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from sqlglot import exp
 
 from spark_trickle.delta.differentiate import delta
@@ -14,20 +16,20 @@ TABLES = (
     Table("cust", "id BIGINT, tier INTEGER"),
     Table("notes", "oid BIGINT, who BIGINT"),
 )
-LARGE = frozenset({"orders", "items"})
+LARGE = {"orders": 1_000_000, "items": 4_000_000}
 WITH_NOTES = (
     "SELECT o.id, i.n FROM cust c JOIN orders o ON o.cust = c.id JOIN items i ON i.oid = o.id "
     "WHERE EXISTS (SELECT 1 FROM notes WHERE notes.oid = o.id AND notes.who <> o.cust)"
 )
 
 
-def steps(query: str, *changed: str, large: frozenset[str] = LARGE) -> list[set[str]]:
+def steps(query: str, *changed: str, large: Mapping[str, int] = LARGE) -> list[set[str]]:
     """The tables that each step reads as they are or were, the last one included."""
     found = delta(Kept(Lake(TABLES), query).maintenance.public, frozenset(changed), large)
     assert found is not None
     queries = [*(step.query for step in found.shared), found.query]
     return [
-        {table.name for table in query.find_all(exp.Table) if table.db in ("before", "after")} & LARGE
+        {table.name for table in query.find_all(exp.Table) if table.db in ("before", "after")} & (large or LARGE).keys()
         for query in queries
     ]
 
@@ -35,7 +37,7 @@ def steps(query: str, *changed: str, large: frozenset[str] = LARGE) -> list[set[
 def test_a_change_is_computed_before_it_meets_the_next_large_table() -> None:
     query = "SELECT o.id, i.n FROM cust c JOIN orders o ON o.cust = c.id JOIN items i ON i.oid = o.id"
     assert steps(query, "cust") == [{"orders"}, {"items"}]
-    assert steps(query, "cust", large=frozenset()) == [LARGE]
+    assert steps(query, "cust", large={}) == [LARGE.keys()]
 
 
 def test_a_join_that_is_narrowed_to_a_change_begins_with_what_is_compared() -> None:
@@ -44,7 +46,29 @@ def test_a_join_that_is_narrowed_to_a_change_begins_with_what_is_compared() -> N
 
 def test_so_does_one_below_filters_and_other_matches() -> None:
     query = WITH_NOTES + " AND o.qty IN (SELECT tier FROM cust)"
-    assert not [found for found in steps(query, "notes") if found == LARGE]
+    assert not [found for found in steps(query, "notes") if found == LARGE.keys()]
+
+
+def test_of_tables_that_could_be_next_the_smallest_is() -> None:
+    query = "SELECT n.who, i.n, c.tier FROM notes n JOIN items i ON i.oid = n.oid JOIN cust c ON c.id = n.who"
+    assert steps(query, "notes", large={"items": 4_000_000, "cust": 60_000}) == [{"cust"}, {"items"}]
+    assert steps(query, "notes", large={"items": 60_000, "cust": 4_000_000}) == [{"items"}, {"cust"}]
+
+
+def test_a_join_is_narrowed_where_only_some_of_its_columns_are_asked_for() -> None:
+    query = (
+        "SELECT id FROM cust WHERE id IN (SELECT o.cust FROM orders o WHERE o.id IN (SELECT oid FROM notes) "
+        "AND o.qty > (SELECT 0.5 * sum(n) FROM items i WHERE i.oid = o.id))"
+    )
+    kept = Kept(Lake(TABLES), query).maintenance
+    large = {node.label: 1_000_000 for node in kept.nodes} | LARGE
+    found = delta(kept.public, frozenset({"notes"}), large)
+    assert found is not None
+    read = [
+        {table.name for table in query.find_all(exp.Table) if table.db in ("before", "after")} & large.keys()
+        for query in (*(step.query for step in found.shared), found.query)
+    ]
+    assert max(map(len, read)) == 1
 
 
 def test_what_a_narrowed_row_is_matched_with_is_narrowed_too() -> None:
