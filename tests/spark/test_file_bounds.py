@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
+from spark_trickle.model.refresh import Action
+from spark_trickle.names import TableName
 from spark_trickle.storage.bounds import FileBounds
+from tests.spark.engines import opened
 from tests.spark.versions import Lab, Table
 
 
@@ -59,3 +64,16 @@ def test_each_version_has_its_own_files(table: Table) -> None:
     assert bounds.share(table.spark, table.name, "id", [(0, 10)]) == 0.25
     table.run("INSERT INTO {t} SELECT /*+ REPARTITION(1) */ 5, 5, NULL, NULL, NULL FROM range(400)")
     assert bounds.share(table.spark, table.name, "id", [(0, 10)]) == 500 / 800
+
+
+def test_a_large_table_of_groups_is_written_in_ranges_of_its_key(spark: SparkSession, tmp_path: Path) -> None:
+    with opened(spark, tmp_path, broadcast_table_rows=1000) as engine:
+        engine.sql("CREATE TABLE t (k BIGINT, v BIGINT)")
+        engine.sql("INSERT INTO t SELECT id * 7919 % 400000, id FROM range(400000)")
+        engine.create_stream_table("sums", "SELECT k, SUM(v) AS v, COUNT(*) AS n FROM t GROUP BY k", strict=True)
+        written = TableName.parse("lake.default.sums")
+        assert FileBounds().share(engine.spark, written, "k", [(0, 10)]) < 1
+        assert FileBounds().share(engine.spark, written, "v", [(0, 400000)]) == 1
+        engine.sql("UPDATE t SET v = v + 1 WHERE k < 300")
+        assert engine.refresh_stream_table("sums").action is Action.DIFFERENTIAL
+        assert engine.verify("sums").ok
