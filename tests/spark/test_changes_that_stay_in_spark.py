@@ -11,6 +11,7 @@ from spark_trickle.model.refresh import Action
 from spark_trickle.spark import apply
 from spark_trickle.storage import netting
 from tests.spark.engines import assert_equals_query, opened
+from tests.spark.versions import MERGE_ON_READ
 
 
 def test_what_is_held_is_not_computed_again_after_the_table_it_was_read_from_is_written(
@@ -43,7 +44,9 @@ def test_rows_that_only_seem_to_go_and_come_are_left_out_before_they_meet_anothe
 
     monkeypatch.setattr(apply, "net", net)
     with opened(spark, tmp_path, small_change_rows=100) as engine:
-        engine.sql("CREATE TABLE t (id BIGINT, v BIGINT); INSERT INTO t SELECT id, id FROM range(2000)")
+        modes = ", ".join(f"'{key}' = '{value}'" for key, value in {"format-version": "3", **MERGE_ON_READ}.items())
+        engine.sql(f"CREATE TABLE t (id BIGINT, v BIGINT) TBLPROPERTIES ({modes})")
+        engine.sql("INSERT INTO t SELECT id, id FROM range(2000)")
         engine.sql("CREATE TABLE notes (id BIGINT); INSERT INTO notes SELECT id * 3 FROM range(700)")
         engine.create_stream_table(
             "above",
