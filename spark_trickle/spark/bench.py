@@ -323,6 +323,8 @@ _FOR_CHANGES = {
     # rows, and when it moves EXISTS as a value into the union's branches. Our SQL needs neither.
     "spark.sql.constraintPropagation.enabled": "false",
     "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.PushProjectionThroughUnion",
+    # The JVM never compiles a method of more than 8,000 bytes: operators that do not fit into one are run one by one.
+    "spark.sql.codegen.hugeMethodLimit": "8000",
 }
 _FOR_SMALL_CHANGES = {
     # Adaptive execution runs each stage as a job of its own and plans again between them: on a change of some thousand
