@@ -27,6 +27,8 @@ def main() -> int:
         auto=not options.no_auto,
         profile=options.profile,
         driver_memory=options.driver_memory,
+        again=options.again,
+        verify_last=options.verify_last,
     )
     folder = Path(options.warehouse or tempfile.mkdtemp(prefix="trickle-tpch-"))
     try:
@@ -66,6 +68,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--no-auto", action="store_true", help="leave out the refresh that is not strict")
     parser.add_argument("--warehouse", help="keep the data there and use what is there; default: a temporary folder")
     parser.add_argument("--profile", action="store_true", help="print the change's SQL and the jobs of the last cycle")
+    parser.add_argument("--again", action="store_true", help="go on with what an earlier run left there")
+    parser.add_argument("--verify-last", action="store_true", help="verify after the last cycle only")
     parser.add_argument("--driver-memory", default="6g")
     parser.add_argument("--json", help="write what was measured to this file")
     return parser

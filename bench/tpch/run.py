@@ -36,6 +36,10 @@ class Settings:
     auto: bool
     profile: bool
     driver_memory: str
+    again: bool = False
+    """Go on with the tables and stream tables as an earlier run left them."""
+    verify_last: bool = False
+    """Verify after the last cycle only."""
 
 
 def run(folder: Path, scale: float, settings: Settings) -> Run:
@@ -48,7 +52,8 @@ def run(folder: Path, scale: float, settings: Settings) -> Run:
     with trickle.connect(lake, spark_driver_memory=settings.driver_memory, spark_conf=kept) as engine:
         _ = engine.spark  # starting it is not loading
         say(f"scale {scale:g}: loaded in {timed(lambda: data.load(engine, here)) / 1000:.0f} s")
-        data.restore(engine)
+        if not settings.again:
+            data.restore(engine)
         counts = data.row_counts(engine)
         rows = settings.changed_rows or round(sum(counts.values()) * settings.fraction)
         found = Run(scale, rows, sum(counts.values()), [Query(number) for number in settings.queries])
@@ -81,8 +86,11 @@ class Bench:
 
     def create(self) -> None:
         """A strict stream table of each query; what the engine refuses is written down, with its reason."""
+        there = {str(table.name) for table in self._engine.stream_tables()}
         for query in self._run.queries:
             name, text = queries.stream_table(query.number), queries.text(query.number, self._run.scale)
+            if name in there:
+                continue
 
             def make(name: str = name, text: str = text) -> None:
                 self._engine.create_stream_table(name, text, strict=True)
@@ -108,7 +116,8 @@ class Bench:
                 self._refresh(query, profile=self._settings.profile and number == self._settings.cycles)
             if self._settings.full:
                 self._recompute(query)
-        self._verify(f"cycle {number}")
+        if number == self._settings.cycles or not self._settings.verify_last:
+            self._verify(f"cycle {number}")
 
     def all_at_once(self) -> None:
         """All of them in one call, at one cut."""
