@@ -148,14 +148,16 @@ class Writer:
     @contextmanager
     def _ranges_of(self, size: str | None) -> Iterator[None]:
         """Let Spark put together small ranges up to a size."""
-        before = self._session.conf.get(_ADVISED, None)
-        if size is not None:
-            self._session.conf.set(_ADVISED, size)
+        if size is None:
+            yield
+            return
+        before = self._session.conf.get(_ADVISED)
+        assert before is not None  # Spark has a default for it
+        self._session.conf.set(_ADVISED, size)
         try:
             yield
         finally:
-            if size is not None and before is not None:
-                self._session.conf.set(_ADVISED, before)
+            self._session.conf.set(_ADVISED, before)
 
     def rows(self, table: TableName) -> int:
         """How many rows the table has."""

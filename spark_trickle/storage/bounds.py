@@ -46,7 +46,7 @@ class FileBounds:
         table = load(spark, name)
         schema, snapshot = table.schema(), table.currentSnapshot()
         field = schema.caseInsensitiveFindField(column)
-        condition = None if field is None else _json(str(field.name()), ranges)
+        condition = None if field is None else _json(str(field.name()), str(field.type()), ranges)
         if condition is None or snapshot is None:
             return 0.0
         total, files = counts(snapshot, "total-records", "total-data-files")
@@ -87,14 +87,19 @@ def _predicate(spark: SparkSession, evaluator: Java) -> Java:
     return static(spark, f"{_METHODS}Proxies").asInterfaceInstance(java_class(spark, _PREDICATE), handle)
 
 
-def _json(column: str, ranges: Sequence[tuple[Any, Any]]) -> str | None:
-    """The ranges as Iceberg writes conditions; None: of a type whose values are not written alike."""
-    if any(
-        isinstance(value, dt.datetime) or not isinstance(value, (int, str, dt.date))
-        for both in ranges
-        for value in both
-    ):
+_KINDS = {"int": int, "long": int, "date": dt.date, "string": str}
+"""Types of columns, and of values that Iceberg's conditions take for them."""
+_LEAST_INT, _MOST_INT = -(2**31), 2**31 - 1
+
+
+def _json(column: str, kind: str, ranges: Sequence[tuple[Any, Any]]) -> str | None:
+    """The ranges as Iceberg writes conditions; None: of a type that is not looked at."""
+    wanted = _KINDS.get(kind)
+    if wanted is None or any(type(value) is not wanted for both in ranges for value in both):
         return None
+    if kind == "int":  # it may be compared with longer ones
+        ranges = [(max(low, _LEAST_INT), min(high, _MOST_INT)) for low, high in ranges]
+        ranges = [(low, high) for low, high in ranges if low <= high] or [(_MOST_INT, _MOST_INT)]
     return json.dumps(reduce(_either, [_within(column, low, high) for low, high in ranges]))
 
 

@@ -38,6 +38,8 @@ def table(lab: Lab) -> Table:
         ("ID", [(95, 105)], 0.5),
         ("id", [(1000, 2000)], 0.0),
         ("spread", [(3, 3), (50, 60)], 1.0),
+        ("spread", [(-(10**12), 2), (10**11, 10**12)], 1.0),
+        ("spread", [(10**11, 10**12)], 0.0),
         ("day", [(dt.date(2026, 1, 1), dt.date(2026, 2, 1))], 0.25),
         ("name", [("n150", "n250")], 0.5),
     ],
@@ -50,7 +52,8 @@ def test_files_within_the_ranges_are_counted(
 
 def test_ranges_are_tried_where_nobody_can_tell(table: Table) -> None:
     bounds = FileBounds()
-    assert bounds.share(table.spark, table.name, "price", [(1.5, 2.5)]) == 0
+    assert bounds.share(table.spark, table.name, "price", [(1, 2)]) == 0
+    assert bounds.share(table.spark, table.name, "name", [(1, 2)]) == 0
     assert bounds.share(table.spark, table.name, "nowhere", [(1, 2)]) == 0
 
 
