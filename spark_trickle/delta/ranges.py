@@ -131,7 +131,7 @@ def _equal(join: Join) -> list[set[str]]:
     classes: list[set[str]] = []
     alone: list[set[str]] = []
     for condition in join.conditions:
-        both = _columns(condition)
+        both = equal_columns(condition)
         if both is None:
             continue
         pair = set(both)
@@ -271,12 +271,12 @@ def _equal_to(operator: Operator, name: str) -> list[str]:
         classes = [names for names in _equal(operator) if name in names]
         found = sorted({other for names in classes for other in names} - {name})
     else:
-        asked = (pair for condition in operator.conditions if (pair := _columns(condition)) and name in pair)
+        asked = (pair for condition in operator.conditions if (pair := equal_columns(condition)) and name in pair)
         found = sorted({other for pair in asked for other in pair if other in operator.right.columns})
     return [other for other in found if _same_kind(kinds[name], kinds[other])]
 
 
-def _columns(condition: exp.Expr) -> tuple[str, str] | None:
+def equal_columns(condition: exp.Expr) -> tuple[str, str] | None:
     """The two columns that a condition says are equal."""
     bare = condition.unnest()
     if isinstance(bare, exp.EQ) and isinstance(bare.left, exp.Column) and isinstance(bare.right, exp.Column):

@@ -3,7 +3,9 @@
 Of a join with a join Spark knows no size; it would move the large table about. Computed, the rows so far are few: they
 are sent to the large table, and their keys tell which of its files matter.
 
-Of several tables that could be joined next, the smallest is: it may leave fewer rows that meet the larger ones.
+Of several tables that could be joined next, those come first that lead to no other: they may leave fewer rows that
+meet the rest, the smallest at the least cost. Whatever leads on keeps its order: a small table may have many rows for
+each of ours (a nation's suppliers), until what else they must equal is there.
 
 Likewise where a join is narrowed to the rows that fit a change: the input that is compared is narrowed first, and the
 join begins there.
@@ -11,13 +13,14 @@ join begins there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
 from sqlglot import exp
 
 from spark_trickle.delta.plan import Version
+from spark_trickle.delta.ranges import equal_columns
 from spark_trickle.delta.rules.match import narrowed
 from spark_trickle.sql.operators import (
     Filter,
@@ -110,8 +113,9 @@ def _stepwise(join: Join, large: Mapping[str, int]) -> Operator:
     found: Operator = join.inputs[0]
     joined = any(isinstance(part, (Join, OuterJoin, Match)) for part in parts(found))
     while rest:
-        rest.sort(key=lambda source: _rows(source, large))
-        source = next_joined(found.columns, rest, waiting) or rest[0]
+        ends = [source for source in rest if _leads_nowhere(source, found.columns, waiting)]
+        ends.sort(key=lambda source: _rows(source, large))
+        source = ends[0] if ends else next_joined(found.columns, rest, waiting) or rest[0]
         rest.remove(source)
         if joined and _is_large(source, large):
             found = Once(found, always=True)
@@ -127,6 +131,15 @@ def parts(operator: Operator) -> Iterator[Operator]:
     yield operator
     for source in inputs(operator):
         yield from parts(source)
+
+
+def _leads_nowhere(source: Operator, known: Sequence[str], waiting: Sequence[exp.Expr]) -> bool:
+    """Whether no other column of an input has to equal one that is not there yet."""
+    pairs = [pair for condition in waiting if (pair := equal_columns(condition)) is not None]
+    mine = set(source.columns)
+    ends = [(one, other) for pair in pairs for one, other in (pair, pair[::-1]) if one in mine and other not in mine]
+    met = {one for one, other in ends if other in known}
+    return bool(met) and {one for one, _ in ends} <= met
 
 
 def _unchanged(project: Project) -> set[str]:

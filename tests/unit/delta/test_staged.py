@@ -55,6 +55,16 @@ def test_of_tables_that_could_be_next_the_smallest_is() -> None:
     assert steps(query, "notes", large={"items": 60_000, "cust": 4_000_000}) == [{"items"}, {"cust"}]
 
 
+def test_one_that_leads_on_waits_however_small_it_is() -> None:
+    """A customer's tier has many makers; it is the items that tell which one counts."""
+    query = (
+        "SELECT o.id, m.who FROM cust c JOIN orders o ON o.cust = c.id JOIN items i ON i.oid = o.id "
+        "JOIN notes m ON m.oid = c.tier AND m.who = i.sku"
+    )
+    sizes = {**LARGE, "notes": 60_000}
+    assert steps(query, "cust", large=sizes) == [{"orders"}, {"items"}, {"notes"}]
+
+
 def test_a_join_is_narrowed_where_only_some_of_its_columns_are_asked_for() -> None:
     query = (
         "SELECT id FROM cust WHERE id IN (SELECT o.cust FROM orders o WHERE o.id IN (SELECT oid FROM notes) "
