@@ -75,7 +75,8 @@ class Settings(BaseSettings):
     differential_max_change_ratio: float = Field(default=0.15, ge=0, le=1)
     """Share of changed rows of the sources past which AUTO recomputes."""
     small_change_rows: int = Field(default=250_000, ge=0)
-    """Changes up to this many rows are collected to the driver, to be broadcast and used for pruning."""
+    """Changes up to this many rows are collected to the driver, to be broadcast and used for pruning; of what a refresh
+    computes on the way, up to four times as many where rows are one or two narrow columns."""
     rewrite_table_rows: int = Field(default=10_000, ge=0)
     """Tables of groups up to this many rows are written anew when they have gathered several files, or whenever only
     Spark can write them."""

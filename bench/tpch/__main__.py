@@ -16,7 +16,10 @@ from bench.tpch.run import Settings, numbers, run
 
 
 def main() -> int:
-    options = _parser().parse_args()
+    parser = _parser()
+    options = parser.parse_args()
+    if options.again and options.warehouse is None:
+        parser.error("--again needs the --warehouse of the earlier run")
     settings = Settings(
         queries=tuple(options.queries),
         fraction=options.changes,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from pyspark.util import inheritable_thread_target
 
 from spark_trickle.delta.plan import PUBLIC, MaintenancePlan
+from spark_trickle.delta.staged import NONE_LARGE
 from spark_trickle.errors import InternalError, StreamTableError
 from spark_trickle.model.frontier import Pin, Pointer
 from spark_trickle.model.publication import Cut
@@ -187,8 +188,9 @@ class Bench:
                 else:
                     with sql_errors(f"the plan of '{table.name}'"):
                         frame = self.workspace.session.sql(leaves.sql(node.query))
-                    read = max((leaves.large().get(name, 0) for name in node.inputs), default=0)
-                    key = node.key if node.key and read > self._limits.broadcast_table_rows else ()
+                    large = leaves.large() if node.key else NONE_LARGE
+                    read = max((large.get(name, 0) for name in node.inputs), default=0)
+                    key = (node.key or ()) if read > self._limits.broadcast_table_rows else ()
                     written = writer.whole(target, frame, exists=target in present, key=key)
                 commits += written.commits
             leaves.settle()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from spark_trickle.storage.changes import ChangeFeed
+from spark_trickle.storage.iceberg import History
 from tests.spark.versions import COPY_ON_WRITE, MERGE_ON_READ, Lab, Table
 
 COMPACT = "options => map('rewrite-all', 'true')"
@@ -46,6 +47,21 @@ def test_compaction_between_changes_is_stepped_over(lab: Lab, format_version: in
     table.run("INSERT INTO {t} VALUES (12, 'c')")
     assert table.operations().count("replace") == 2
     assert table.check(since)["[11, 'b']"] == 1
+
+
+def test_a_window_that_goes_further_back_than_snapshots_are_asked_one_by_one(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = filled(lab)
+    since = table.pin()
+    for number in range(4):
+        table.run(f"INSERT INTO {{t}} VALUES ({number + 20}, 'n')")
+    table.run("DELETE FROM {t} WHERE id = 21")
+    one_by_one = list(History(table.spark, table.java).ancestors(table.snapshot()))
+    monkeypatch.setattr(History, "ONE_BY_ONE", 2)
+    assert list(History(table.spark, table.java).ancestors(table.snapshot())) == one_by_one
+    assert len(one_by_one) == len(table.operations())
+    assert table.check(since) == {"[20, 'n']": 1, "[22, 'n']": 1, "[23, 'n']": 1}
 
 
 def test_appends_around_a_compaction_stay_insert_only_and_small(lab: Lab) -> None:
