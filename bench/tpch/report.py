@@ -90,7 +90,13 @@ def show(run: Run) -> str:
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
         lines.append("  ".join([*cells, row[-1]]).rstrip())
     kept = run.kept
-    if kept:
+    if kept and not _full(kept):
+        alone = _ms(sum(q.differential_ms for q in kept))
+        lines += [
+            "",
+            f"{len(kept)} of {len(run.queries)} kept incrementally; one after the other: {alone}; not run in full",
+        ]
+    elif kept:
         ratios = [query.ratio for query in kept]
         lines += [
             "",
@@ -98,11 +104,13 @@ def show(run: Run) -> str:
             f"median ratio {statistics.median(ratios):.2f}×, from {min(ratios):.2f}× to {max(ratios):.2f}×",
             f"one after the other: {_ms(sum(q.differential_ms for q in kept))}; in full: {_ms(_full(kept))}",
         ]
-    if run.together_ms:
+    if run.together_ms and _full(kept):
         lines.append(
             f"all {len(kept)} in one call at one cut: {_ms(_together(run))} against {_ms(_full(kept))} in full, "
             f"{_full(kept) / _together(run):.2f}×"
         )
+    elif run.together_ms:
+        lines.append(f"all {len(kept)} in one call at one cut: {_ms(_together(run))}")
     return "\n".join(lines + [f"WRONG: {said}" for said in run.wrong])
 
 

@@ -63,6 +63,15 @@ def test_targets_of_scale_1_are_met_by_a_fast_and_right_run() -> None:
     assert [target.met for target in targets(measured(1, 100, 200), small_change=True)] == [True, True, True]
 
 
+def test_a_run_without_full_shows_times_and_no_ratios() -> None:
+    run = Run(1, 8000, 8_000_000, [Query(6, cycles_ms=[900, 500])])
+    run.together_ms.append(700)
+    shown = show(run)
+    assert "1 of 1 kept incrementally; one after the other: 500 ms; not run in full" in shown
+    assert "in one call at one cut: 700 ms" in shown
+    assert "×" not in shown
+
+
 def test_a_wrong_query_misses_the_target_and_is_shown() -> None:
     run = measured(1, 100, 200)
     run.queries[4].wrong.append("q05 after cycle 1: 1 rows missing, 0 unexpected")
