@@ -25,6 +25,7 @@ from spark_trickle.spark.held import NOTHING_HELD, Held
 from spark_trickle.spark.jobs import counting_jobs, fair_share
 from spark_trickle.spark.lookups import Lookups
 from spark_trickle.spark.parallel import Turns, in_parallel
+from spark_trickle.spark.planning import planned_for
 from spark_trickle.spark.relations import Leaves
 from spark_trickle.spark.remembered import Remembered
 from spark_trickle.spark.reuse import reusable
@@ -39,7 +40,7 @@ from spark_trickle.storage.windows import COMPACTION
 from spark_trickle.storage.windows import Window as FeedWindow
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +60,8 @@ class Shared:
     def __init__(self, workspace: Workspace, remembered: Remembered, limits: Limits) -> None:
         self.remembered = remembered
         self.limits = limits
-        self.brought = Brought()
-        self.lookups = Lookups(self.brought, limits.lookup_table_rows)
+        self.brought = Brought(remembered.changes)
+        self.lookups = Lookups(self.brought, remembered.readers, remembered.lookups, limits.lookup_table_rows)
         self.known: dict[tuple[TableName, int | None, int | None], KnownChange] = {}
         self.pins: dict[Pointer, Pin] = {}
         self._feed = ChangeFeed(workspace.session, remembered.files)
@@ -104,18 +105,35 @@ class Bench:
     def expect(self, unit: Iterable[StreamTable]) -> None:
         """These are going to be refreshed here: what several of them read is read once, and looked for at once."""
         looks: dict[tuple[TableName, int | None], Callable[[], object]] = {}
-        for table in unit:
+        tables = list(unit)
+        for table in tables:
             if table.effective_mode is RefreshMode.FULL or not table.populated:
                 continue
             with suppress(StreamTableError):  # its own refresh will say what is wrong with it
                 plan = self._analyzed(table).plan
                 if plan is not None:
                     for source in plan.sources:
-                        self._shared.expect(source, columns_read(plan, source))
+                        self._shared.expect(source, table.name, columns_read(plan, source))
                     looks.update(self._looks(table, plan))
+                    self._expect_others(table, {each.name for each in tables})
         if len(looks) > 1:
             with suppress(StreamTableError):  # whoever asks for it is told
                 in_parallel(self.workspace.session, looks)
+
+    def _expect_others(self, table: StreamTable, members: set[TableName]) -> None:
+        """Stream tables that hold the answer for the same versions as a member will need the same changes soon."""
+        for since in table.frontier.pins:
+            here = self.pin_of(since.table)
+            waiting = {} if here is None else self._common.remembered.readers.waiting(since, here)
+            for reader in waiting.keys() - members:
+                self._shared.expect(str(since.table), reader, waiting[reader], member=False)
+
+    def _noted(self, table: StreamTable, plan: MaintenancePlan, *, kept: bool) -> None:
+        """Remember which versions of its sources a stream table has been brought to."""
+        for source in plan.sources:
+            here = self.pin_of(TableName.parse(source))
+            if here is not None:
+                self._common.remembered.readers.note(here, table.name, columns_read(plan, source), kept=kept)
 
     def _looks(
         self, table: StreamTable, plan: MaintenancePlan
@@ -197,6 +215,7 @@ class Bench:
         finally:
             leaves.close()
             self._feed.release()
+        self._noted(table, plan, kept=False)
         return Staged(
             rows_inserted=written.inserted,
             rows_deleted=written.deleted,
@@ -227,13 +246,14 @@ class Bench:
                     commits += written.commits
                     if written.changed and node.label != PUBLIC:
                         changed.add(node.label)
-                    elif written.changed and self._shared.readers(str(table.name)):
+                    elif written.changed and self._shared.members(str(table.name)):
                         leaves.settle()
                         self._remember(table, applier, written)
                 leaves.settle()
         finally:
             leaves.close()
             self._feed.release()
+        self._noted(table, plan, kept=True)
         return Staged(
             rows_inserted=written.inserted,
             rows_deleted=written.deleted,
@@ -304,6 +324,7 @@ class Bench:
             if published is not None:
                 before[label] = published
         return Leaves(
+            reader=table.name,
             workspace=self.workspace,
             shared=self._shared,
             lookups=self._common.lookups,
@@ -318,39 +339,6 @@ class Bench:
             large_rows=self._limits.broadcast_table_rows,
             windows={str(name): window for name, window in windows.items()},  # type: ignore[misc]
         )
-
-
-_FOR_CHANGES = {
-    # Spark 4.1 fails ("key not found") on EXISTS and a union: when it looks for what else must be true of the union's
-    # rows, and when it moves EXISTS as a value into the union's branches. Our SQL needs neither.
-    "spark.sql.constraintPropagation.enabled": "false",
-    "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.PushProjectionThroughUnion",
-    # The JVM never compiles a method of more than 8,000 bytes: operators that do not fit into one are run one by one.
-    "spark.sql.codegen.hugeMethodLimit": "8000",
-}
-_FOR_SMALL_CHANGES = {
-    # Adaptive execution runs each stage as a job of its own and plans again between them: on a change of some thousand
-    # rows that takes longer than the work. The sizes that matter are known beforehand.
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.shuffle.partitions": "1",
-}
-
-
-@contextmanager
-def planned_for(session: SparkSession, *, small: bool) -> Iterator[None]:
-    """Let Spark plan for a change, and a small one if it is."""
-    wanted = {**_FOR_CHANGES, **(_FOR_SMALL_CHANGES if small else {})}
-    before = {key: session.conf.get(key, None) for key in wanted}
-    for key, value in wanted.items():
-        session.conf.set(key, value)
-    try:
-        yield
-    finally:
-        for key, former in before.items():
-            if former is None:
-                session.conf.unset(key)
-            else:
-                session.conf.set(key, former)
 
 
 class SparkLake:

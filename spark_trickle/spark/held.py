@@ -8,8 +8,7 @@ ours is then also written whole, which needs no addresses and no deletion vector
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ import pyarrow as pa
 
 from spark_trickle.delta.plan import WEIGHT
 from spark_trickle.model.frontier import Pin
+from spark_trickle.storage.newest import Newest
 
 if TYPE_CHECKING:
     from pyspark.sql import types as t
@@ -36,35 +36,23 @@ class Contents:
 
 
 class Held:
-    """Contents of tiny tables by their versions; what was asked for least recently goes first. Any thread may ask."""
+    """Contents of tiny tables by their versions. Any thread may ask."""
 
     def __init__(self, most_rows: int, most_bytes: int = MOST_BYTES) -> None:
         self.most_rows = most_rows
         """Larger tables are not held."""
-        self._most_bytes = most_bytes
-        self._bytes = 0
-        self._contents: OrderedDict[tuple[str, int | None, int], Contents] = OrderedDict()
-        self._lock = threading.Lock()
+        self._contents: Newest[tuple[str, int | None, int], Contents] = Newest(most_bytes, _bytes)
 
     def get(self, version: Pin) -> Contents | None:
-        with self._lock:
-            found = self._contents.get(_key(version))
-            if found is not None:
-                self._contents.move_to_end(_key(version))
-            return found
+        return self._contents.get(_key(version))
 
     def put(self, version: Pin, contents: Contents) -> None:
-        size = int(contents.rows.nbytes)
-        if contents.rows.num_rows > self.most_rows or size > self._most_bytes:
-            return
-        with self._lock:
-            if _key(version) in self._contents:
-                return  # the same rows
-            self._contents[_key(version)] = contents
-            self._bytes += size
-            while self._bytes > self._most_bytes:
-                _, gone = self._contents.popitem(last=False)
-                self._bytes -= int(gone.rows.nbytes)
+        if contents.rows.num_rows <= self.most_rows:
+            self._contents.put(_key(version), contents)
+
+
+def _bytes(contents: Contents) -> int:
+    return int(contents.rows.nbytes)
 
 
 def floating(schema: t.StructType) -> bool:

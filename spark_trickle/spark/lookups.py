@@ -1,9 +1,9 @@
-"""Rows of large tables that several stream tables of one refresh look up by keys: read once.
+"""Rows of large tables that several stream tables look up by keys: read once.
 
 Whoever joins customers with their orders needs the orders of the customers that changed, and there may be ten such
-stream tables. The first one that asks has the table read for its own keys and for all others of that name that are
-known here, with the columns that any of them needs; the next ones find their rows at hand. What the table held before
-is what it holds now without its change.
+stream tables, refreshed together or one after the other. The first one that asks has the table read for its own keys
+and for all others of that name that are known here, with the columns that any of them needs; the next ones find their
+rows at hand, as long as the table stays as it is. What the table held before is what it holds now without its change.
 """
 
 from __future__ import annotations
@@ -18,10 +18,13 @@ from pyspark.sql import types as t
 from sqlglot import exp
 
 from spark_trickle.delta.plan import WEIGHT
+from spark_trickle.model.frontier import Pin
 from spark_trickle.names import TableName, quote
 from spark_trickle.spark.local import Spares, fetch, hand_back, key_predicate, travels
 from spark_trickle.spark.parallel import Turns
+from spark_trickle.spark.readers import Columns, Readers
 from spark_trickle.spark.sharing import Brought, exact, netted
+from spark_trickle.storage.newest import Newest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,55 +37,100 @@ MOST_ROWS = 500_000
 _KEY = "trickle_key"
 
 
+MOST_BYTES = 128 * 1024 * 1024
+"""Of all that is remembered."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Found:
     keys: pa.Array
-    rows: pa.Table
+    rows: pa.Table | None
+    """None: too many."""
     schema: t.StructType
+
+    @property
+    def bytes(self) -> int:
+        return int(self.keys.nbytes + (0 if self.rows is None else self.rows.nbytes))
+
+    def serves(self, keys: pa.Array, columns: Columns) -> bool:
+        """Whether it tells all about these keys. Too many stay too many."""
+        return self.rows is None or (set(columns) <= set(self.rows.column_names) and _covers(self.keys, keys))
+
+
+_Place = tuple[str, int, int | None, str]
+"""Uuid, schema and snapshot of a table, and the column that rows are looked up by."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecentLookups:
+    """What any refresh of this process looked up."""
+
+    kept: Newest[_Place, _Found] = field(default_factory=lambda: Newest(MOST_BYTES, lambda found: found.bytes))
+    turns: Turns = field(default_factory=Turns)
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """Who looks up rows, where, and what of them."""
+
+    reader: TableName
+    table: Pin
+    column: str
+    columns: Columns
 
 
 @dataclass(frozen=True, slots=True)
 class Lookups:
-    """What was looked up in one unit, whichever session asks."""
+    """What is looked up in one unit, whichever session asks."""
 
     brought: Brought
+    readers: Readers
+    recent: RecentLookups
     least_rows: int
     """Smaller tables are read by whoever needs them."""
-    _found: dict[tuple[str, str], _Found | None] = field(default_factory=dict)
-    """None: too much."""
-    _turns: Turns = field(default_factory=Turns)
+    _known: dict[_Place, _Found] = field(default_factory=dict)
 
-    def worthwhile(self, source: str, total: int) -> bool:
-        return total >= self.least_rows and self.brought.readers.get(source, 0) >= LEAST_READERS
+    def worthwhile(self, asking: Asking, total: int) -> bool:
+        """Whether enough others look up rows there, too."""
+        if total < self.least_rows:
+            return False
+        self.readers.looks(asking.table, asking.column, asking.reader, asking.columns)
+        return len(self._others(asking)) >= LEAST_READERS
 
     def get(
-        self, session: SparkSession, table: TableName, column: str, keys: pa.ChunkedArray, name: str, spares: Spares
+        self, session: SparkSession, asking: Asking, keys: pa.ChunkedArray, name: str, spares: Spares
     ) -> tuple[pa.Table, t.StructType] | None:
-        """Rows of a table whose `column` is one of the keys, with all columns that anybody here reads.
+        """Rows of a table whose column is one of the keys, with all columns that anybody reads.
 
         None: they are too many, or cannot be told apart here. `name` is what the keys are called where they come from.
         """
         wanted = _distinct(keys)
         if not _comparable(wanted.type):
             return None
-        place = (str(table), column)
-        with self._turns.of(place):
-            had = self._found.get(place)
-            if place in self._found and had is None:
-                return None
-            if had is None or not _covers(had.keys, wanted):
-                had = self._found[place] = self._read(session, table, column, self._wider(wanted, name, had), spares)
-        if had is None:
+        table, column = asking.table, asking.column
+        place = (table.uuid, table.schema_id, table.snapshot_id, column)
+        with self.recent.turns.of((table.uuid, column)):
+            had = self.recent.kept.get(place)
+            if had is None or not had.serves(wanted, asking.columns):
+                had = self._read(session, asking, self._wider(wanted, name, had), had, spares)
+                self.recent.kept.put(place, had)
+            self._known[place] = had
+        if had.rows is None:
             return None
         kind = had.rows.schema.field(column).type
         rows = had.rows.filter(pc.is_in(had.rows.column(column), value_set=wanted.cast(kind)))
         return rows, had.schema
 
+    def _others(self, asking: Asking) -> dict[TableName, Columns]:
+        """All that look up such rows, the one that asks among them."""
+        among = self.brought.readers.get(str(asking.table.table), {})
+        return {**self.readers.looking(asking.table, asking.column, among), asking.reader: asking.columns}
+
     def _wider(self, keys: pa.Array, name: str, had: _Found | None) -> pa.Array:
         """With keys of the same name that are known here: others will ask for them."""
         known = [change.rows for change in self.brought.fetched.values()]
-        known += [found.rows for found in self._found.values() if found is not None]
-        parts = [keys] if had is None else [keys, had.keys.cast(keys.type)]
+        known += [found.rows for found in self._known.values() if found.rows is not None]
+        parts = [keys] if had is None or had.rows is None else [keys, had.keys.cast(keys.type)]
         parts += [
             _distinct(rows.column(name))
             for rows in known
@@ -92,27 +140,27 @@ class Lookups:
         return wide if len(wide) <= MOST_ROWS else keys
 
     def _read(
-        self, session: SparkSession, table: TableName, column: str, keys: pa.Array, spares: Spares
-    ) -> _Found | None:
-        names = tuple(self.brought.wanted.get(str(table), ()))
-        if column not in names:
-            return None
+        self, session: SparkSession, asking: Asking, keys: pa.Array, had: _Found | None, spares: Spares
+    ) -> _Found:
+        former = () if had is None else had.schema.names
+        names = dict.fromkeys(name for each in (*self._others(asking).values(), former) for name in each)
+        table, column = asking.table.table, asking.column
         given = pa.table({_KEY: keys})
         bounds = key_predicate(exp.column(column, table="trickle_t", quoted=True), given, _KEY, spares)
         listed = ", ".join(f"trickle_t.{quote(name)}" for name in names)
         kind = session.table(table.sql).schema[column].dataType
         view = f"trickle_keys_{abs(hash((str(table), column)))}"
         hand_back(session, given, t.StructType([t.StructField(_KEY, kind)])).createOrReplaceTempView(view)
-        frame = session.sql(
-            f"SELECT {listed} FROM {table.sql} AS trickle_t LEFT SEMI JOIN {view} AS trickle_k "
-            f"ON trickle_t.{quote(column)} = trickle_k.{_KEY} WHERE {bounds.sql(dialect='spark')}"
-        )
-        schema = frame.schema
-        if not travels(schema):
-            return None
-        rows = fetch(frame.limit(MOST_ROWS + 1))
-        session.catalog.dropTempView(view)
-        return _Found(keys, rows, schema) if rows.num_rows <= MOST_ROWS else None
+        try:
+            frame = session.sql(
+                f"SELECT {listed} FROM {table.sql} AS trickle_t LEFT SEMI JOIN {view} AS trickle_k "
+                f"ON trickle_t.{quote(column)} = trickle_k.{_KEY} WHERE {bounds.sql(dialect='spark')}"
+            )
+            schema = frame.schema
+            rows = fetch(frame.limit(MOST_ROWS + 1)) if travels(schema) else None
+        finally:
+            session.catalog.dropTempView(view)
+        return _Found(keys, rows if rows is not None and rows.num_rows <= MOST_ROWS else None, schema)
 
 
 def narrowed(rows: pa.Table, schema: t.StructType, columns: tuple[str, ...]) -> tuple[pa.Table, t.StructType]:

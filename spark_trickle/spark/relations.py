@@ -22,7 +22,7 @@ from spark_trickle.names import TableName, quote
 from spark_trickle.spark.failures import spark_errors
 from spark_trickle.spark.held import Contents, Held, floating
 from spark_trickle.spark.local import Spares, fetch, hand_back, key_predicate, travels
-from spark_trickle.spark.lookups import Lookups, narrowed, without
+from spark_trickle.spark.lookups import Asking, Lookups, narrowed, without
 from spark_trickle.spark.sharing import KnownChange, SharedChanges
 from spark_trickle.storage.bounds import FileBounds
 from spark_trickle.storage.iceberg import rows_in
@@ -46,6 +46,8 @@ MOST_READ = 0.5
 class Leaves:
     """Leaves of one stream table's refresh, made when first asked for."""
 
+    reader: TableName
+    """The stream table."""
     workspace: Workspace
     shared: SharedChanges
     lookups: Lookups
@@ -298,10 +300,13 @@ class Leaves:
     def _looked_up(self, leaf: exp.Table, column: str, keys: pa.ChunkedArray, name: str) -> str | None:
         """A view of the leaf's rows with these keys, if several members want such rows; None: it is read itself."""
         columns = self.columns.get(leaf.name)
-        if not columns or not self.lookups.worthwhile(leaf.name, self._total_rows(leaf.name)):
+        here = self.pin_of(self.tables[leaf.name])
+        if not columns or here is None:
             return None
-        session, table = self.workspace.session, self.tables[leaf.name]
-        found = self.lookups.get(session, table, column, keys, name, self._spares(table, column))
+        session, asking = self.workspace.session, Asking(self.reader, here, column, columns)
+        if not self.lookups.worthwhile(asking, self._total_rows(leaf.name)):
+            return None
+        found = self.lookups.get(session, asking, keys, name, self._spares(here.table, column))
         if found is None:
             return None
         rows, schema = narrowed(*found, columns)

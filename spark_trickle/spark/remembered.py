@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 
 from spark_trickle.spark.analysis import AnalyzedQuery
 from spark_trickle.spark.held import Held
+from spark_trickle.spark.lookups import RecentLookups
+from spark_trickle.spark.readers import Readers
+from spark_trickle.spark.sharing import RecentChanges
 from spark_trickle.storage.bounds import FileBounds
 from spark_trickle.storage.changes import SeenFiles
 
@@ -36,3 +39,6 @@ class Remembered:
     plans: Plans = field(default_factory=Plans)
     files: SeenFiles = field(default_factory=SeenFiles)
     bounds: FileBounds = field(default_factory=FileBounds)
+    readers: Readers = field(default_factory=Readers)
+    changes: RecentChanges = field(default_factory=RecentChanges)
+    lookups: RecentLookups = field(default_factory=RecentLookups)

@@ -1,14 +1,15 @@
-"""Changes that several stream tables of one refresh read: extracted once, and not at all where we made them ourselves.
+"""Changes that several stream tables read: extracted once, and not at all where we made them ourselves.
 
-A source that two members read is brought to the driver once, with the columns that any of them needs. The change of a
-stream table that was refreshed a moment ago in the same workbench is known from that refresh; its readers take it from
-there instead of looking for it in files. Members may ask from several threads, each with a session of its own: rows
-that were brought belong to none.
+The change of a source that two stream tables read is brought to the driver once, with the columns that any of them
+needs, whether they are refreshed together or one after the other: it follows from two versions that never change. The
+change of a stream table that was refreshed a moment ago in the same workbench is known from that refresh; its readers
+take it from there instead of looking for it in files. Members may ask from several threads, each with a session of its
+own: rows that were brought belong to none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
@@ -18,11 +19,13 @@ import pyarrow.compute as pc
 from pyspark.sql import types as t
 
 from spark_trickle.delta.plan import WEIGHT
-from spark_trickle.names import quote
+from spark_trickle.names import TableName, quote
 from spark_trickle.spark.local import fetch, hand_back, travels
 from spark_trickle.spark.parallel import Turns, in_parallel
+from spark_trickle.spark.readers import Columns
 from spark_trickle.spark.sessions import in_session
-from spark_trickle.storage.windows import Window
+from spark_trickle.storage.newest import Newest
+from spark_trickle.storage.windows import Span, Window
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -45,22 +48,41 @@ class KnownChange:
 
 
 @dataclass(frozen=True, slots=True)
-class _Fetched:
-    window: Window
+class Fetched:
+    """A change whose rows are here."""
+
+    span: Span
     columns: frozenset[str]
     rows: pa.Table
     schema: t.StructType
+
+    @property
+    def bytes(self) -> int:
+        return int(self.rows.nbytes)
+
+
+MOST_BYTES = 128 * 1024 * 1024
+"""Of all changes that are remembered."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecentChanges:
+    """Changes that were brought here by any refresh of this process."""
+
+    kept: Newest[Span, Fetched] = field(default_factory=lambda: Newest(MOST_BYTES, lambda change: change.bytes))
+    turns: Turns = field(default_factory=Turns)
 
 
 @dataclass(frozen=True, slots=True)
 class Brought:
     """What is known of changes in one unit, whichever session asks."""
 
-    wanted: dict[str, dict[str, None]] = field(default_factory=dict)
-    """Source -> columns that any member reads of it."""
-    readers: dict[str, int] = field(default_factory=dict)
-    fetched: dict[str, _Fetched] = field(default_factory=dict)
-    turns: Turns = field(default_factory=Turns)
+    recent: RecentChanges = field(default_factory=RecentChanges)
+    readers: dict[str, dict[TableName, Columns]] = field(default_factory=dict)
+    """Source -> who reads it, now or soon, and which columns."""
+    members: dict[str, int] = field(default_factory=dict)
+    """Source -> how many stream tables of this unit read it."""
+    fetched: dict[str, Fetched] = field(default_factory=dict)
 
 
 class SharedChanges:
@@ -72,16 +94,18 @@ class SharedChanges:
         self._small_rows = small_rows
         self._shared = brought
 
-    def expect(self, source: str, columns: Iterable[str]) -> None:
-        """One more member will read these columns of the source."""
-        self._shared.wanted.setdefault(source, {}).update(dict.fromkeys(columns))
-        self._shared.readers[source] = self.readers(source) + 1
+    def expect(self, source: str, reader: TableName, columns: Columns, *, member: bool = True) -> None:
+        """Another stream table will read these columns of the source: a member of this unit, or somebody soon."""
+        self._shared.readers.setdefault(source, {})[reader] = columns
+        if member:
+            self._shared.members[source] = self.members(source) + 1
 
-    def readers(self, source: str) -> int:
-        return self._shared.readers.get(source, 0)
+    def members(self, source: str) -> int:
+        """How many stream tables of this unit read a source."""
+        return self._shared.members.get(source, 0)
 
     def get(
-        self, source: str, change: Window | KnownChange, columns: tuple[str, ...] | None, *, local: bool
+        self, source: str, change: Window | KnownChange, columns: Columns | None, *, local: bool
     ) -> tuple[DataFrame, pa.Table | None]:
         """The change with these columns and its weight; its rows, too, when they are here. `local` asks for that."""
         if isinstance(change, KnownChange):
@@ -91,13 +115,11 @@ class SharedChanges:
             had = self._once(source, change, columns)
         if had is not None:
             return self._of(had, columns)
-        names = self._names(source, columns)
-        frame = self._feed.frame(change, names)
-        return (frame if names == columns else _narrowed(frame, columns)), None
+        return self._feed.frame(change, columns), None
 
-    def prefetch(self, wanted: Mapping[str, tuple[Window | KnownChange, tuple[str, ...] | None]]) -> None:
+    def prefetch(self, wanted: Mapping[str, tuple[Window | KnownChange, Columns | None]]) -> None:
         """Bring small changes of several sources here at the same time: each takes longer to plan than to read."""
-        work: dict[str, Callable[[], _Fetched | None]] = {}
+        work: dict[str, Callable[[], Fetched | None]] = {}
         for source, (change, columns) in wanted.items():
             if isinstance(change, KnownChange) or self._here(source, change, columns) is not None:
                 continue
@@ -106,32 +128,37 @@ class SharedChanges:
         if len(work) > 1:  # a single one is brought by whoever asks for it
             in_parallel(self._session, work)
 
-    def _once(self, source: str, change: Window, columns: tuple[str, ...] | None) -> _Fetched | None:
+    def _once(self, source: str, change: Window, columns: Columns | None) -> Fetched | None:
         """Bring a change here unless another thread just did; None: its types do not travel."""
-        with self._shared.turns.of(source):
+        recent = self._shared.recent
+        with recent.turns.of(change.span.uuid):
             had = self._here(source, change, columns)
             if had is None:
-                had = self._brought(change, self._names(source, columns))
+                had = self._brought(change, self._names(source, columns)) or self._brought(change, columns)
                 if had is not None:
                     self._shared.fetched[source] = had
+                    recent.kept.put(had.span, had)
             return had
 
-    def _here(self, source: str, change: Window, columns: tuple[str, ...] | None) -> _Fetched | None:
+    def _here(self, source: str, change: Window, columns: Columns | None) -> Fetched | None:
         """What was brought of this change already, if it has all of the columns."""
-        had = self._shared.fetched.get(source)
-        fits = had is not None and had.window is change and had.columns.issuperset(columns or ())
-        return had if fits else None
+        for had in (self._shared.fetched.get(source), self._shared.recent.kept.get(change.span)):
+            if had is not None and had.span == change.span and columns is not None and had.columns.issuperset(columns):
+                self._shared.fetched[source] = had
+                return had
+        return None
 
-    def _is_shared(self, source: str, columns: tuple[str, ...] | None) -> bool:
-        return columns is not None and self.readers(source) > 1
+    def _is_shared(self, source: str, columns: Columns | None) -> bool:
+        return columns is not None and len(self._shared.readers.get(source, ())) > 1
 
-    def _names(self, source: str, columns: tuple[str, ...] | None) -> tuple[str, ...] | None:
-        """The columns that are read of a source: those that any member needs."""
-        if not self._is_shared(source, columns):
-            return columns
-        return tuple(dict.fromkeys((*self._shared.wanted.get(source, ()), *(columns or ()))))
+    def _names(self, source: str, columns: Columns | None) -> Columns | None:
+        """The columns that are brought of a source: those that any of its readers needs."""
+        if columns is None:
+            return None
+        wanted = self._shared.readers.get(source, {}).values()
+        return tuple(dict.fromkeys(name for each in (*wanted, columns) for name in each))
 
-    def _brought(self, change: Window, names: tuple[str, ...] | None) -> _Fetched | None:
+    def _brought(self, change: Window, names: Columns | None) -> Fetched | None:
         """Bring a change here; None: its types do not travel."""
         frame = self._feed.frame(change, names, netted=False)
         schema = frame.schema
@@ -145,9 +172,9 @@ class SharedChanges:
         rows = fetch(frame)
         if change.both_signs and here:
             rows = netted(rows, listed)
-        return _Fetched(change, frozenset(names or ()), rows, schema)
+        return Fetched(change.span, frozenset(names or listed), rows, schema)
 
-    def _of(self, had: _Fetched, columns: tuple[str, ...] | None) -> tuple[DataFrame, pa.Table]:
+    def _of(self, had: Fetched, columns: Columns | None) -> tuple[DataFrame, pa.Table]:
         """What one member sees of a change: rows that differ only in columns of others are no change to it."""
         if columns is None or had.columns == frozenset(columns):
             return hand_back(self._session, had.rows, had.schema), had.rows
@@ -174,5 +201,5 @@ def exact(kind: pa.DataType) -> bool:
     return any(check(kind) for check in (*simple, pa.types.is_decimal, pa.types.is_timestamp))
 
 
-def _narrowed(frame: DataFrame, columns: tuple[str, ...] | None) -> DataFrame:
+def _narrowed(frame: DataFrame, columns: Columns | None) -> DataFrame:
     return frame if columns is None else frame.select(*(quote(name) for name in (*columns, WEIGHT)))

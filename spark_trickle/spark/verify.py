@@ -17,8 +17,8 @@ from spark_trickle.model.frontier import Pin, Pointer
 from spark_trickle.model.refresh import Verification
 from spark_trickle.model.stream_table import StreamTable
 from spark_trickle.names import quote
-from spark_trickle.spark.bench import planned_for
 from spark_trickle.spark.failures import spark_errors
+from spark_trickle.spark.planning import planned_for
 from spark_trickle.storage.iceberg import load
 
 if TYPE_CHECKING:

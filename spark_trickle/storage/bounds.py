@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from spark_trickle.names import TableName
 from spark_trickle.storage.iceberg import Bulk, Java, counts, java_class, load, static
+from spark_trickle.storage.newest import Newest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,9 +33,7 @@ class FileBounds:
     """Files of versions of tables that were asked about before. Any thread may ask."""
 
     def __init__(self, most_versions: int = MOST_VERSIONS) -> None:
-        self._most_versions = most_versions
-        self._known: OrderedDict[tuple[str, int], Java] = OrderedDict()
-        self._lock = threading.Lock()
+        self._known: Newest[tuple[str, int], Java] = Newest(most_versions)
 
     def share(self, spark: SparkSession, name: TableName, column: str, ranges: Sequence[tuple[Any, Any]]) -> float:
         """The part of a table's rows that lies in files which may hold a value within the ranges.
@@ -60,20 +57,15 @@ class FileBounds:
 
     def _files(self, bulk: Bulk, table: Java, snapshot: int) -> Java:
         version = (str(table.uuid()), snapshot)
-        with self._lock:
-            found = self._known.pop(version, None)
-            if found is not None:
-                self._known[version] = found
-                return found
+        found = self._known.get(version)
+        if found is not None:
+            return found
         tasks = table.newScan().useSnapshot(snapshot).includeColumnStats().planFiles()
         try:
             found = bulk.to_list(bulk.map(bulk.to_list(tasks), "ContentScanTask.file"))
         finally:
             tasks.close()
-        with self._lock:
-            self._known[version] = found
-            while len(self._known) > self._most_versions:
-                self._known.popitem(last=False)
+        self._known.put(version, found)
         return found
 
 

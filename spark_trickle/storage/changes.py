@@ -8,9 +8,7 @@ are compared only to cancel what was both inserted and deleted. Making a frame s
 from __future__ import annotations
 
 import json
-import threading
 import uuid
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
@@ -25,11 +23,13 @@ from spark_trickle.names import TableName, quote
 from spark_trickle.storage.columns import Column, changed_column, incomparable, read_columns
 from spark_trickle.storage.iceberg import Bulk, History, Java, JavaTable, java_class, jvm, load, no_arguments, static
 from spark_trickle.storage.netting import WEIGHT, net
+from spark_trickle.storage.newest import Newest
 from spark_trickle.storage.windows import (
     Broken,
     DeleteFile,
     FileState,
     Snapshot,
+    Span,
     Stretch,
     Touched,
     Window,
@@ -48,31 +48,21 @@ _BROADCAST_ROWS = 1_000_000
 
 
 class SeenFiles:
-    """The files of versions that were compared before: the end of one window is the start of the next. Any thread may
-    ask.
-    """
+    """The files of versions that were compared before: the end of one window is the start of the next."""
 
     def __init__(self, most_versions: int = 100, most_files: int = 2_000) -> None:
-        self._most_versions = most_versions
         self._most_files = most_files
-        self._seen: OrderedDict[tuple[str, int, int], tuple[Java, list[FileState]]] = OrderedDict()
-        self._lock = threading.Lock()
+        self._seen: Newest[tuple[str, int, int], tuple[Java, list[FileState]]] = Newest(most_versions)
 
     def of(
         self, version: tuple[str, int, int], look: Callable[[], tuple[Java, list[FileState]]]
     ) -> tuple[Java, list[FileState]]:
         """Tasks and states of a version's files, by uuid, schema and snapshot."""
-        with self._lock:
-            found = self._seen.pop(version, None)
-            if found is not None:
-                self._seen[version] = found
-                return found
-        found = look()
-        if len(found[1]) <= self._most_files:
-            with self._lock:
-                self._seen[version] = found
-                while len(self._seen) > self._most_versions:
-                    self._seen.popitem(last=False)
+        found = self._seen.get(version)
+        if found is None:
+            found = look()
+            if len(found[1]) <= self._most_files:
+                self._seen.put(version, found)
         return found
 
 
@@ -112,7 +102,8 @@ class ChangeFeed:
             return broken
         key = (str(java.uuid()), start, end)
         if key not in self._windows:
-            self._windows[key] = self._collect(java, table, stretches(history, start, end))
+            span = Span(key[0], int(java.schema().schemaId()), start, end)
+            self._windows[key] = self._collect(java, table, span, stretches(history, start, end))
         window = self._windows[key]
         if window.both_signs:
             broken = incomparable(shape, columns)
@@ -157,7 +148,7 @@ class ChangeFeed:
 
     # --- which files ---
 
-    def _collect(self, java: JavaTable, name: TableName, cuts: Sequence[Stretch]) -> Window:
+    def _collect(self, java: JavaTable, name: TableName, span: Span, cuts: Sequence[Stretch]) -> Window:
         added, removed = self._no_tasks(), self._no_tasks()
         touched: list[Touched] = []
         rows = deleted = 0
@@ -187,6 +178,7 @@ class ChangeFeed:
             deleted += found.deleted_rows
         return Window(
             name=name,
+            span=span,
             table=java,
             added=_some(added),
             removed=_some(removed),

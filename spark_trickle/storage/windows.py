@@ -23,6 +23,7 @@ __all__ = [
     "DeleteFile",
     "FileState",
     "Snapshot",
+    "Span",
     "Stretch",
     "Touched",
     "Window",
@@ -50,11 +51,22 @@ class Touched:
     """Whether a row may be deleted before and not after."""
 
 
+@dataclass(frozen=True, slots=True)
+class Span:
+    """What a change follows from. Equal ones are the same rows."""
+
+    uuid: str
+    schema_id: int
+    since: int | None
+    until: int | None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Window:
     """What changed in a table between two versions. Made and read by `ChangeFeed`."""
 
     name: TableName
+    span: Span
     table: JavaTable
     """As of the later version: its schema is the one that rows are read with."""
     added: Java | None = None
