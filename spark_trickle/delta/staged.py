@@ -32,6 +32,7 @@ from spark_trickle.sql.operators import (
     Operator,
     OuterJoin,
     Project,
+    UnionAll,
     column,
     inputs,
     scans,
@@ -39,6 +40,9 @@ from spark_trickle.sql.operators import (
     with_inputs,
 )
 from spark_trickle.sql.render import next_joined
+
+SMALL_BESIDE = 8
+"""A table with so many times fewer rows than another is small beside it."""
 
 NONE_LARGE: Mapping[str, int] = MappingProxyType({})
 
@@ -51,6 +55,8 @@ def staged(operator: Operator, large: Mapping[str, int]) -> Operator:
     """
     if not large:
         return operator
+    if isinstance(operator, Join):
+        operator = _distributed(operator, large)
     operator = with_inputs(operator, tuple(staged(source, large) for source in inputs(operator)))
     if isinstance(operator, Join) and _is_change(operator.inputs[0]):
         return _stepwise(operator, large)
@@ -106,6 +112,48 @@ def _narrowed_join(join: Join, match: Match, large: Mapping[str, int]) -> Operat
     if len(compared[place]) < len(match.conditions):
         found = replace(match, left=found)
     return Project(found, tuple(Item(name, column(name)) for name in join.columns))
+
+
+def _distributed(join: Join, large: Mapping[str, int]) -> Operator:
+    """(A + B) ⋈ S  as  A ⋈ S + B ⋈ S,  where S is filtered and small beside what A and B are joined with: those rows
+    that S leaves meet the larger tables then, instead of all."""
+    union = join.inputs[0]
+    if not isinstance(union, UnionAll) or not all(_joins_by_name(branch) for branch in union.inputs):
+        return join
+    largest = max((large.get(scan.source, 0) for scan in scans(union) if not _is_change(scan)), default=0)
+    small = [source for source in join.inputs[1:] if _rows(source, large) * SMALL_BESIDE <= largest]
+    source = next((source for source in small if _leaves_few(source, union.columns, join.conditions)), None)
+    if source is None:
+        return join
+    known = {*union.columns, *source.columns}
+    meant = tuple(c for c in join.conditions if used(c) <= known)
+    columns = (*union.columns, *source.columns)
+    branches = tuple(_with_input(branch, source, meant) for branch in union.inputs)
+    rest = tuple(other for other in join.inputs[1:] if other is not source)
+    others = tuple(c for c in join.conditions if not any(c is done for done in meant))
+    found = _distributed(Join((UnionAll(branches, columns, aligned=True), *rest), others), large)
+    return Project(found, tuple(Item(name, column(name)) for name in join.columns))
+
+
+def _joins_by_name(branch: Operator) -> bool:
+    """Whether a term of a change is a join whose columns keep their names."""
+    return (
+        isinstance(branch, Project)
+        and isinstance(branch.input, Join)
+        and _is_change(branch.input.inputs[0])
+        and _unchanged(branch) == {*branch.columns}
+    )
+
+
+def _with_input(branch: Operator, source: Operator, conditions: tuple[exp.Expr, ...]) -> Operator:
+    assert isinstance(branch, Project) and isinstance(branch.input, Join)
+    wider = Join((*branch.input.inputs, source), (*branch.input.conditions, *conditions))
+    return Project(wider, (*branch.items, *(Item(name, column(name)) for name in source.columns)))
+
+
+def _leaves_few(source: Operator, known: Sequence[str], waiting: Sequence[exp.Expr]) -> bool:
+    """Whether joining an input early may leave fewer rows for the others."""
+    return any(isinstance(part, Filter) for part in parts(source)) and _leads_nowhere(source, known, waiting)
 
 
 def _stepwise(join: Join, large: Mapping[str, int]) -> Operator:

@@ -95,10 +95,10 @@ def key_predicate(column: exp.Expr, rows: pa.Table, name: str, spares: Spares | 
             return exp.true()
         return exp.In(this=column.copy(), expressions=[v for v in literals if v is not None])
     within = []
-    intervals = _intervals(distinct)
-    if spares is not None and not spares(intervals):
+    ranges = intervals(distinct)
+    if spares is not None and not spares(ranges):
         return exp.true()
-    for low, high in intervals:
+    for low, high in ranges:
         first, last = literal(low), literal(high)
         if first is None or last is None:
             return exp.true()
@@ -106,7 +106,7 @@ def key_predicate(column: exp.Expr, rows: pa.Table, name: str, spares: Spares | 
     return exp.paren(exp.or_(*within)) if len(within) > 1 else within[0]
 
 
-def _intervals(values: pa.Array) -> list[tuple[Any, Any]]:
+def intervals(values: pa.Array) -> list[tuple[Any, Any]]:
     """A few intervals that hold all values, with the largest gaps between them: old rows that go and new ones that
     come lie far apart, and what is between them need not be read."""
     ordered = values.sort()

@@ -8,7 +8,7 @@ rows at hand, as long as the table stays as it is. What the table held before is
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +20,7 @@ from sqlglot import exp
 from spark_trickle.delta.plan import WEIGHT
 from spark_trickle.model.frontier import Pin
 from spark_trickle.names import TableName, quote
-from spark_trickle.spark.local import Spares, fetch, hand_back, key_predicate, travels
+from spark_trickle.spark.local import Spares, fetch, hand_back, intervals, key_predicate, travels
 from spark_trickle.spark.parallel import Turns
 from spark_trickle.spark.readers import Columns, Readers
 from spark_trickle.spark.sharing import Brought, exact, netted
@@ -57,8 +57,19 @@ class _Found:
         return self.rows is None or (set(columns) <= set(self.rows.column_names) and _covers(self.keys, keys))
 
 
-_Place = tuple[str, int, int | None, str]
-"""Uuid, schema and snapshot of a table, and the column that rows are looked up by."""
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where rows are looked up."""
+
+    table: Pin
+    column: str
+    near: bool
+    """Whether the keys lie close together, so that most of the table need not be read: who reads little of it does not
+    wait for somebody who reads all."""
+
+    @property
+    def key(self) -> str:
+        return f"{self.column}{' nearby' if self.near else ''}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +88,10 @@ class Asking:
     table: Pin
     column: str
     columns: Columns
+    called: str
+    """What the keys are called where they come from."""
+    alone: bool
+    """Whether it is worth it for this one alone: what is asked of each row takes longer than to look for its key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,60 +105,71 @@ class Lookups:
     """Smaller tables are read by whoever needs them."""
     _known: dict[_Place, _Found] = field(default_factory=dict)
 
-    def worthwhile(self, asking: Asking, total: int) -> bool:
-        """Whether enough others look up rows there, too."""
-        if total < self.least_rows:
-            return False
-        self.readers.looks(asking.table, asking.column, asking.reader, asking.columns)
-        return len(self._others(asking)) >= LEAST_READERS
-
     def get(
-        self, session: SparkSession, asking: Asking, keys: pa.ChunkedArray, name: str, spares: Spares
+        self, session: SparkSession, asking: Asking, keys: pa.ChunkedArray, spares: Spares
     ) -> tuple[pa.Table, t.StructType] | None:
         """Rows of a table whose column is one of the keys, with all columns that anybody reads.
 
-        None: they are too many, or cannot be told apart here. `name` is what the keys are called where they come from.
+        None: nobody else wants such rows, they are too many, or cannot be told apart here.
         """
         wanted = _distinct(keys)
         if not _comparable(wanted.type):
             return None
-        table, column = asking.table, asking.column
-        place = (table.uuid, table.schema_id, table.snapshot_id, column)
-        with self.recent.turns.of((table.uuid, column)):
-            had = self.recent.kept.get(place)
-            if had is None or not had.serves(wanted, asking.columns):
-                had = self._read(session, asking, self._wider(wanted, name, had), had, spares)
+        near = len(wanted) == 0 or spares(intervals(wanted))
+        place = _Place(asking.table, asking.column, near)
+        self.readers.looks(place.table, place.key, asking.reader, asking.columns)
+        with self.recent.turns.of((asking.table.uuid, asking.column)):
+            had = self._at_hand(place, wanted, asking.columns)
+            if had is None and not asking.alone and len(self._others(asking, place)) < LEAST_READERS:
+                return None
+            if had is None:
+                had = self._read(session, asking, place, wanted, spares)
                 self.recent.kept.put(place, had)
             self._known[place] = had
         if had.rows is None:
             return None
-        kind = had.rows.schema.field(column).type
-        rows = had.rows.filter(pc.is_in(had.rows.column(column), value_set=wanted.cast(kind)))
+        kind = had.rows.schema.field(asking.column).type
+        rows = had.rows.filter(pc.is_in(had.rows.column(asking.column), value_set=wanted.cast(kind)))
         return rows, had.schema
 
-    def _others(self, asking: Asking) -> dict[TableName, Columns]:
+    def _at_hand(self, place: _Place, keys: pa.Array, columns: Columns) -> _Found | None:
+        """What was looked up before, here or among keys that lie elsewhere, if it tells all about these."""
+        for each in (place, replace(place, near=not place.near)):
+            had = self.recent.kept.get(each)
+            if had is not None and (had.rows is not None or each == place) and had.serves(keys, columns):
+                return had
+        return None
+
+    def _others(self, asking: Asking, place: _Place) -> dict[TableName, Columns]:
         """All that look up such rows, the one that asks among them."""
         among = self.brought.readers.get(str(asking.table.table), {})
-        return {**self.readers.looking(asking.table, asking.column, among), asking.reader: asking.columns}
+        return {**self.readers.looking(place.table, place.key, among), asking.reader: asking.columns}
 
-    def _wider(self, keys: pa.Array, name: str, had: _Found | None) -> pa.Array:
+    def _wider(self, asking: Asking, place: _Place, keys: pa.Array, spares: Spares) -> pa.Array:
         """With keys of the same name that are known here: others will ask for them."""
         known = [change.rows for change in self.brought.fetched.values()]
-        known += [found.rows for found in self._known.values() if found.rows is not None]
-        parts = [keys] if had is None or had.rows is None else [keys, had.keys.cast(keys.type)]
-        parts += [
-            _distinct(rows.column(name))
+        # Who was found by a key is not where that key leads to: an order leads to its customer, not to the other
+        # orders of that customer.
+        known += [
+            found.rows for at, found in self._known.items() if found.rows is not None and at.column != asking.called
+        ]
+        parts = [keys] + [
+            _distinct(rows.column(asking.called))
             for rows in known
-            if name in rows.column_names and rows.schema.field(name).type == keys.type
+            if asking.called in rows.column_names and rows.schema.field(asking.called).type == keys.type
         ]
         wide = pc.unique(pa.chunked_array(parts))
-        return wide if len(wide) <= MOST_ROWS else keys
+        if len(wide) > MOST_ROWS or (place.near and not spares(intervals(wide))):
+            return keys
+        return wide
 
-    def _read(
-        self, session: SparkSession, asking: Asking, keys: pa.Array, had: _Found | None, spares: Spares
-    ) -> _Found:
-        former = () if had is None else had.schema.names
-        names = dict.fromkeys(name for each in (*self._others(asking).values(), former) for name in each)
+    def _read(self, session: SparkSession, asking: Asking, place: _Place, wanted: pa.Array, spares: Spares) -> _Found:
+        keys = self._wider(asking, place, wanted, spares)
+        former = None if asking.alone else self.recent.kept.get(place)
+        if former is not None:  # who needed that may ask again
+            keys = pc.unique(pa.chunked_array([keys, former.keys.cast(keys.type)]))
+        read = (*self._others(asking, place).values(), () if former is None else former.schema.names)
+        names = dict.fromkeys(name for each in read for name in each)
         table, column = asking.table.table, asking.column
         given = pa.table({_KEY: keys})
         bounds = key_predicate(exp.column(column, table="trickle_t", quoted=True), given, _KEY, spares)

@@ -22,6 +22,9 @@ _FOR_SMALL_CHANGES = {
     # rows that takes longer than the work. The sizes that matter are known beforehand.
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
+    # What is at hand is sent to where large tables are. The usual 10 MB are some hundred thousand rows: of
+    # more than that, fifteen million orders were sorted to meet them.
+    "spark.sql.autoBroadcastJoinThreshold": "64MB",
 }
 
 

@@ -301,12 +301,11 @@ class Leaves:
         """A view of the leaf's rows with these keys, if several members want such rows; None: it is read itself."""
         columns = self.columns.get(leaf.name)
         here = self.pin_of(self.tables[leaf.name])
-        if not columns or here is None:
+        if not columns or here is None or self._total_rows(leaf.name) < self.lookups.least_rows:
             return None
-        session, asking = self.workspace.session, Asking(self.reader, here, column, columns)
-        if not self.lookups.worthwhile(asking, self._total_rows(leaf.name)):
-            return None
-        found = self.lookups.get(session, asking, keys, name, self._spares(here.table, column))
+        session = self.workspace.session
+        asking = Asking(self.reader, here, column, columns, name, alone=_matches_text(leaf))
+        found = self.lookups.get(session, asking, keys, self._spares(here.table, column))
         if found is None:
             return None
         rows, schema = narrowed(*found, columns)
@@ -316,7 +315,7 @@ class Leaves:
             if before is None:
                 return None
             rows = before
-        if rows.num_rows > self.small_rows:
+        if rows.num_rows > 2 * self.small_rows:  # one lookup is less than reading the table once more
             return None
         self._looked += 1
         return self.name_view(f"lookup_{self._looked}", hand_back(session, rows, schema))
@@ -328,6 +327,20 @@ def _is_conjunct(node: exp.Expr) -> bool:
     while isinstance(above, (exp.And, exp.Paren)):
         above = above.parent
     return isinstance(above, exp.Where)
+
+
+def _matches_text(leaf: exp.Table) -> bool:
+    """Whether rows of a leaf are compared with a pattern, which Spark would do before it looks at their keys."""
+    beside = leaf.find_ancestor(exp.Select)
+    where = None if beside is None else beside.args.get("where")
+    patterns = [] if where is None else where.find_all(exp.Like, exp.ILike, exp.RegexpLike, exp.RegexpILike)
+    return any(not _is_simple(pattern) for pattern in patterns)
+
+
+def _is_simple(pattern: exp.Expr) -> bool:
+    """Spark compares the beginning, the end or a part of a text without a regular expression."""
+    text = pattern.expression
+    return isinstance(pattern, exp.Like) and text.is_string and not set("%_\\") & set(text.name.strip("%"))
 
 
 def sql_name(text: str) -> exp.Table:

@@ -98,3 +98,15 @@ def _bounded(table: exp.Table) -> bool:
     select = table.find_ancestor(exp.Select)
     where = select.args.get("where") if select is not None else None
     return where is not None and any(call.name == KEY_RANGE for call in where.find_all(exp.Anonymous))
+
+
+def test_a_filtered_table_is_met_by_each_term_before_the_largest_one() -> None:
+    """Two inputs changed, the third tells which of their rows count: it is small beside them, and read twice."""
+    query = "SELECT i.n, o.qty FROM items i JOIN orders o ON o.id = i.oid JOIN cust c ON c.id = i.oid WHERE c.tier = 1"
+    sizes = {**LARGE, "cust": 60_000}
+    assert steps(query, "items", "orders", large=sizes) == [{"cust"}, {"cust"}, {"orders", "items"}]
+    assert steps(query.replace("WHERE c.tier = 1", ""), "items", "orders", large=sizes) == [
+        {"orders", "items"},
+        {"cust"},
+    ]
+    assert steps(query, "items", "orders", large={**sizes, "cust": 900_000}) == [{"orders", "items"}, {"cust"}]
