@@ -1,0 +1,43 @@
+"""Who will need the same change is told from what refreshes have shown."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from spark_trickle.model.frontier import Pin
+from spark_trickle.names import TableName
+from spark_trickle.spark.readers import Readers
+
+A, B, C = (TableName.parse(name) for name in ("a", "b", "c"))
+ORDERS = Pin(TableName.parse("orders"), "u-1", 10, 0, "v10.json")
+LATER = replace(ORDERS, snapshot_id=11, location="v11.json")
+
+
+def test_those_wait_that_are_where_the_change_begins() -> None:
+    readers = Readers()
+    readers.note(ORDERS, A, ("k",), kept=False)
+    readers.note(ORDERS, B, ("k", "price"), kept=True)
+    assert readers.waiting(ORDERS, LATER) == {A: ("k",), B: ("k", "price")}
+    readers.note(LATER, A, ("k",), kept=True)
+    assert readers.waiting(ORDERS, LATER) == {B: ("k", "price")}
+    assert readers.waiting(LATER, LATER) == {A: ("k",)}
+
+
+def test_nobody_waits_for_another_table_or_for_columns_that_may_be_others() -> None:
+    readers = Readers()
+    readers.note(ORDERS, A, ("k",), kept=True)
+    assert readers.waiting(replace(ORDERS, uuid="u-2"), replace(LATER, uuid="u-2")) == {}
+    assert readers.waiting(ORDERS, replace(LATER, schema_id=1)) == {}
+
+
+def test_who_looks_up_rows_is_who_did_and_who_has_not_been_seen() -> None:
+    readers = Readers()
+    readers.note(ORDERS, A, ("k",), kept=True)
+    readers.note(ORDERS, B, ("k", "price"), kept=True)
+    readers.looks(ORDERS, "k", A, ("k",))
+    among = {A: ("k",), B: ("k", "price"), C: ("note",)}
+    assert readers.looking(LATER, "k", among) == {A: ("k",), C: ("note",)}
+    readers.note(ORDERS, C, ("note",), kept=True)
+    assert readers.looking(LATER, "k", among) == {A: ("k",)}
+    readers.note(LATER, A, ("k",), kept=False)
+    assert readers.looking(LATER, "k", among) == {A: ("k",)}, "made anew, it still looks up the same"
