@@ -87,7 +87,7 @@ class Settings(BaseSettings):
     held_table_rows: int = Field(default=1_000, ge=0)
     """Tables up to this many rows are held in memory from one refresh to the next; those of ours are written whole."""
     lookup_table_rows: int = Field(default=100_000, ge=0)
-    """Of tables from this many rows on, what several stream tables of one refresh look up by keys is read once."""
+    """Of tables from this many rows on, what several stream tables look up by keys is read once."""
     scheduler_lease_seconds: float = Field(default=10.0, ge=0.2, le=3600)
     """How long a scheduler that was killed keeps others from taking over. A living one renews its lease meanwhile."""
     tick_watermark_enabled: bool = True

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import types as t
+from pyspark.sql.pandas.types import to_arrow_type
 from sqlglot import exp
 
 from spark_trickle.delta.plan import WEIGHT
@@ -129,7 +130,7 @@ class Lookups:
         if had.rows is None:
             return None
         kind = had.rows.schema.field(asking.column).type
-        rows = had.rows.filter(pc.is_in(had.rows.column(asking.column), value_set=wanted.cast(kind)))
+        rows = had.rows.filter(pc.is_in(had.rows.column(asking.column), value_set=_fitting(wanted, kind)))
         return rows, had.schema
 
     def _at_hand(self, place: _Place, keys: pa.Array, columns: Columns) -> _Found | None:
@@ -167,14 +168,14 @@ class Lookups:
         keys = self._wider(asking, place, wanted, spares)
         former = None if asking.alone else self.recent.kept.get(place)
         if former is not None:  # who needed that may ask again
-            keys = pc.unique(pa.chunked_array([keys, former.keys.cast(keys.type)]))
+            keys = pc.unique(pa.chunked_array([keys, _fitting(former.keys, keys.type)]))
         read = (*self._others(asking, place).values(), () if former is None else former.schema.names)
         names = dict.fromkeys(name for each in read for name in each)
         table, column = asking.table.table, asking.column
-        given = pa.table({_KEY: keys})
+        kind = session.table(table.sql).schema[column].dataType
+        given = pa.table({_KEY: _fitting(keys, to_arrow_type(kind))})
         bounds = key_predicate(exp.column(column, table="trickle_t", quoted=True), given, _KEY, spares)
         listed = ", ".join(f"trickle_t.{quote(name)}" for name in names)
-        kind = session.table(table.sql).schema[column].dataType
         view = f"trickle_keys_{abs(hash((str(table), column)))}"
         hand_back(session, given, t.StructType([t.StructField(_KEY, kind)])).createOrReplaceTempView(view)
         try:
@@ -199,7 +200,7 @@ def without(rows: pa.Table, change: pa.Table, column: str, keys: pa.ChunkedArray
     if not all(exact(rows.schema.field(name).type) for name in columns):
         return None
     kind = rows.schema.field(column).type
-    mine = change.filter(pc.is_in(change.column(column), value_set=_distinct(keys).cast(kind))).select(
+    mine = change.filter(pc.is_in(change.column(column), value_set=_fitting(_distinct(keys), kind))).select(
         [*columns, WEIGHT]
     )
     undone = mine.set_column(len(columns), WEIGHT, pc.negate(mine.column(WEIGHT)))
@@ -220,7 +221,16 @@ def _comparable(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_date(kind))
 
 
+def _fitting(keys: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Keys as values of a column: what is not among its values is in no row."""
+    if keys.type == kind or not (pa.types.is_integer(keys.type) and pa.types.is_integer(kind)):
+        return keys.cast(kind)
+    least, most = np.iinfo(kind.to_pandas_dtype()).min, np.iinfo(kind.to_pandas_dtype()).max
+    wide = keys.cast(pa.int64())
+    return wide.filter(pc.and_(pc.greater_equal(wide, int(least)), pc.less_equal(wide, int(most)))).cast(kind)
+
+
 def _covers(known: pa.Array, wanted: pa.Array) -> bool:
-    if known.type != wanted.type:
-        wanted = wanted.cast(known.type)
-    return bool(pc.all(pc.is_in(wanted, value_set=known), min_count=0).as_py())
+    if pa.types.is_integer(known.type) and pa.types.is_integer(wanted.type):
+        known, wanted = known.cast(pa.int64()), wanted.cast(pa.int64())
+    return known.type == wanted.type and bool(pc.all(pc.is_in(wanted, value_set=known), min_count=0).as_py())

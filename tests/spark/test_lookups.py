@@ -143,3 +143,19 @@ def test_patterns_are_asked_of_the_rows_that_were_looked_up(spark: SparkSession,
             assert any("BatchScan lake.default.o " in plan for plan in plans)
             assert not [p for p in plans if "BatchScan lake.default.o " in p and "LIKE" in p and "Staged" not in p]
             assert_equals_query(engine, "counts")
+
+
+def test_keys_that_no_row_can_have_are_looked_up_by_nobody(spark: SparkSession, tmp_path: Path) -> None:
+    """Keys of the one table are longer integers than those of the other."""
+    with opened(spark, tmp_path, lookup_table_rows=100) as engine:
+        engine.sql(TABLES.replace("c (ck INT,", "c (ck BIGINT,"))
+        for name, query in QUERIES.items():
+            engine.create_stream_table(name, query, strict=True)
+        for changes in (
+            "UPDATE c SET seg = 's3' WHERE ck = 8; INSERT INTO c VALUES (5000000000, 's4'), (-5000000000, 's4')",
+            "UPDATE c SET seg = 's1' WHERE ck > 4000000000; UPDATE o SET price = 7 WHERE ck = 8",
+        ):
+            engine.sql(changes)
+            one_by_one(engine)
+            for name in QUERIES:
+                assert_equals_query(engine, name)
