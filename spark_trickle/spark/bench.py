@@ -235,8 +235,9 @@ class Bench:
         small = sum(window.rows for window in windows.values()) <= self._limits.small_change_rows
         try:
             with planned_for(self.workspace.session, small=small):
-                if small and len(plan.sources) > 1:
-                    # What a term of a join needs not be computed for is best known before the terms are made.
+                if small and sum(len(changed.intersection(node.inputs)) for node in plan.nodes) > 1:
+                    # Read in several places, it is brought once; and what a term of a join need not be computed for is
+                    # best known before the terms are made.
                     changed -= leaves.unchanged(sorted(changed))
                 for node in plan.nodes:
                     target = table.name if node.label == PUBLIC else internal_name(table.name, node.label)

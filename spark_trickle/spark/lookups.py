@@ -34,6 +34,8 @@ LEAST_READERS = 3
 """Reading a table for all with the columns of all takes longer than for one: that pays off from so many readers on."""
 MOST_ROWS = 500_000
 """More are not brought here."""
+MOST_KEYS = 100_000
+"""So many keys may come to be looked up because others will ask for them: each may have several rows."""
 
 _KEY = "trickle_key"
 
@@ -44,6 +46,7 @@ MOST_BYTES = 128 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class _Found:
+    column: str
     keys: pa.Array
     rows: pa.Table | None
     """None: too many."""
@@ -56,6 +59,15 @@ class _Found:
     def serves(self, keys: pa.Array, columns: Columns) -> bool:
         """Whether it tells all about these keys. Too many stay too many."""
         return self.rows is None or (set(columns) <= set(self.rows.column_names) and _covers(self.keys, keys))
+
+    def with_more(self, more: _Found, wanted: pa.Array) -> _Found:
+        """With the rows of other keys. Should all be too many, those that are wanted count."""
+        if self.rows is None or more.rows is None:
+            return replace(self, keys=wanted, rows=None)
+        keys, rows = pa.concat_arrays([self.keys, more.keys]), pa.concat_tables([self.rows, more.rows])
+        if rows.num_rows > MOST_ROWS:
+            keys, rows = wanted, _having(rows, self.column, wanted)
+        return replace(self, keys=keys, rows=rows if rows.num_rows <= MOST_ROWS else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +116,8 @@ class Lookups:
     recent: RecentLookups
     least_rows: int
     """Smaller tables are read by whoever needs them."""
-    _known: dict[_Place, _Found] = field(default_factory=dict)
+    _led_to: dict[tuple[_Place, str], pa.Table] = field(default_factory=dict)
+    """Rows that keys of changes led to, by where they were found and by what: their own keys lead further."""
 
     def get(
         self, session: SparkSession, asking: Asking, keys: pa.ChunkedArray, spares: Spares
@@ -114,11 +127,11 @@ class Lookups:
         None: nobody else wants such rows, they are too many, or cannot be told apart here.
         """
         wanted = _distinct(keys)
-        if not _comparable(wanted.type):
+        if not comparable(wanted.type):
             return None
         near = len(wanted) == 0 or spares(intervals(wanted))
         place = _Place(asking.table, asking.column, near)
-        self.readers.looks(place.table, place.key, asking.reader, asking.columns)
+        self.readers.looks(place.table, place.key, asking.reader, asking.called)
         with self.recent.turns.of((asking.table.uuid, asking.column)):
             had = self._at_hand(place, wanted, asking.columns)
             if had is None and not asking.alone and len(self._others(asking, place)) < LEAST_READERS:
@@ -126,12 +139,12 @@ class Lookups:
             if had is None:
                 had = self._read(session, asking, place, wanted, spares)
                 self.recent.kept.put(place, had)
-            self._known[place] = had
         if had.rows is None:
             return None
-        kind = had.rows.schema.field(asking.column).type
-        rows = had.rows.filter(pc.is_in(had.rows.column(asking.column), value_set=_fitting(wanted, kind)))
-        return rows, had.schema
+        self._led_to[place, asking.called] = _having(
+            had.rows, asking.column, self._with_changed(wanted, {asking.called})
+        )
+        return _having(had.rows, asking.column, wanted), had.schema
 
     def _at_hand(self, place: _Place, keys: pa.Array, columns: Columns) -> _Found | None:
         """What was looked up before, here or among keys that lie elsewhere, if it tells all about these."""
@@ -147,35 +160,42 @@ class Lookups:
         return {**self.readers.looking(place.table, place.key, among), asking.reader: asking.columns}
 
     def _wider(self, asking: Asking, place: _Place, keys: pa.Array, spares: Spares) -> pa.Array:
-        """With keys of the same name that are known here: others will ask for them."""
-        known = [change.rows for change in self.brought.fetched.values()]
-        # Who was found by a key is not where that key leads to: an order leads to its customer, not to the other
-        # orders of that customer.
-        known += [
-            found.rows for at, found in self._known.items() if found.rows is not None and at.column != asking.called
-        ]
-        parts = [keys] + [
-            _distinct(rows.column(asking.called))
-            for rows in known
-            if asking.called in rows.column_names and rows.schema.field(asking.called).type == keys.type
-        ]
-        wide = pc.unique(pa.chunked_array(parts))
-        if len(wide) > MOST_ROWS or (place.near and not spares(intervals(wide))):
-            return keys
-        return wide
+        """With keys that are known here, of any name by which rows are looked up there: others will ask for them."""
+        names = self.readers.called(place.table, place.key, self._others(asking, place))
+        wide = self._with_changed(keys, names)
+        for (at, _), rows in tuple(self._led_to.items()):
+            # Who was found by a key is not where that key leads to: an order leads to its customer, not to the other
+            # orders of that customer.
+            wide = _with_keys(wide, rows, names - {at.column})
+        return keys if place.near and not spares(intervals(wide)) else wide
+
+    def _with_changed(self, keys: pa.Array, names: set[str]) -> pa.Array:
+        """With keys of these names in the changes at hand."""
+        for change in tuple(self.brought.fetched.values()):
+            keys = _with_keys(keys, change.rows, names)
+        return keys
 
     def _read(self, session: SparkSession, asking: Asking, place: _Place, wanted: pa.Array, spares: Spares) -> _Found:
+        """The rows of these keys and of others that will be asked for, with what was read there before."""
         keys = self._wider(asking, place, wanted, spares)
-        former = None if asking.alone else self.recent.kept.get(place)
-        if former is not None:  # who needed that may ask again
-            keys = pc.unique(pa.chunked_array([keys, _fitting(former.keys, keys.type)]))
-        read = (*self._others(asking, place).values(), () if former is None else former.schema.names)
-        names = dict.fromkeys(name for each in read for name in each)
+        former = self.recent.kept.get(place)
+        names = dict.fromkeys(name for each in self._others(asking, place).values() for name in each)
+        if former is None or former.rows is None:
+            return self._scan(session, asking, keys, tuple(names), spares)
+        if set(names) <= set(former.rows.column_names):
+            more = self._scan(session, asking, _beyond(former.keys, keys), tuple(former.rows.column_names), spares)
+            return former.with_more(more, keys)
+        if not asking.alone:  # who needed that may ask again
+            keys = pc.unique(pa.chunked_array([keys, former.keys]))
+            names |= dict.fromkeys(former.rows.column_names)
+        return self._scan(session, asking, keys, tuple(names), spares)
+
+    def _scan(self, session: SparkSession, asking: Asking, keys: pa.Array, columns: Columns, spares: Spares) -> _Found:
         table, column = asking.table.table, asking.column
         kind = session.table(table.sql).schema[column].dataType
         given = pa.table({_KEY: _fitting(keys, to_arrow_type(kind))})
         bounds = key_predicate(exp.column(column, table="trickle_t", quoted=True), given, _KEY, spares)
-        listed = ", ".join(f"trickle_t.{quote(name)}" for name in names)
+        listed = ", ".join(f"trickle_t.{quote(name)}" for name in columns)
         view = f"trickle_keys_{abs(hash((str(table), column)))}"
         hand_back(session, given, t.StructType([t.StructField(_KEY, kind)])).createOrReplaceTempView(view)
         try:
@@ -187,7 +207,12 @@ class Lookups:
             rows = fetch(frame.limit(MOST_ROWS + 1)) if travels(schema) else None
         finally:
             session.catalog.dropTempView(view)
-        return _Found(keys, rows if rows is not None and rows.num_rows <= MOST_ROWS else None, schema)
+        return _Found(column, keys, rows if rows is not None and rows.num_rows <= MOST_ROWS else None, schema)
+
+
+def comparable(kind: pa.DataType) -> bool:
+    """Whether keys of a type are equal here whenever they are to Spark."""
+    return bool(pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_date(kind))
 
 
 def narrowed(rows: pa.Table, schema: t.StructType, columns: tuple[str, ...]) -> tuple[pa.Table, t.StructType]:
@@ -199,10 +224,7 @@ def without(rows: pa.Table, change: pa.Table, column: str, keys: pa.ChunkedArray
     columns = rows.column_names
     if not all(exact(rows.schema.field(name).type) for name in columns):
         return None
-    kind = rows.schema.field(column).type
-    mine = change.filter(pc.is_in(change.column(column), value_set=_fitting(_distinct(keys), kind))).select(
-        [*columns, WEIGHT]
-    )
+    mine = _having(change, column, _distinct(keys)).select([*columns, WEIGHT])
     undone = mine.set_column(len(columns), WEIGHT, pc.negate(mine.column(WEIGHT)))
     now = rows.append_column(WEIGHT, pa.array(np.ones(rows.num_rows, dtype="int64")))
     net = netted(pa.concat_tables([now, undone.cast(now.schema)]), columns)
@@ -213,12 +235,15 @@ def without(rows: pa.Table, change: pa.Table, column: str, keys: pa.ChunkedArray
     return kept if (weights == 1).all() else kept.take(pa.array(np.repeat(np.arange(len(weights)), weights)))
 
 
+def _having(rows: pa.Table, column: str, keys: pa.Array) -> pa.Table:
+    kind = rows.schema.field(column).type
+    return rows.filter(pc.is_in(rows.column(column), value_set=_fitting(keys, kind)))
+
+
 def _distinct(keys: pa.ChunkedArray) -> pa.Array:
-    return pc.unique(keys.combine_chunks().drop_null())
-
-
-def _comparable(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_date(kind))
+    """Each key once; integers of any length are long ones, so that keys compare."""
+    unique = pc.unique(keys.combine_chunks().drop_null())
+    return unique.cast(pa.int64()) if pa.types.is_integer(unique.type) else unique
 
 
 def _fitting(keys: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -226,11 +251,23 @@ def _fitting(keys: pa.Array, kind: pa.DataType) -> pa.Array:
     if keys.type == kind or not (pa.types.is_integer(keys.type) and pa.types.is_integer(kind)):
         return keys.cast(kind)
     least, most = np.iinfo(kind.to_pandas_dtype()).min, np.iinfo(kind.to_pandas_dtype()).max
-    wide = keys.cast(pa.int64())
-    return wide.filter(pc.and_(pc.greater_equal(wide, int(least)), pc.less_equal(wide, int(most)))).cast(kind)
+    return keys.filter(pc.and_(pc.greater_equal(keys, int(least)), pc.less_equal(keys, int(most)))).cast(kind)
+
+
+def _with_keys(keys: pa.Array, rows: pa.Table, names: set[str]) -> pa.Array:
+    """With the values of these columns, as long as they are not too many."""
+    for name in sorted(names.intersection(rows.column_names)):
+        more = _distinct(rows.column(name))
+        if more.type == keys.type:
+            wide = pc.unique(pa.chunked_array([keys, more]))
+            keys = wide if len(wide) <= MOST_KEYS else keys
+    return keys
+
+
+def _beyond(known: pa.Array, wanted: pa.Array) -> pa.Array:
+    """The keys that are not known."""
+    return wanted.filter(pc.invert(pc.is_in(wanted, value_set=known)))
 
 
 def _covers(known: pa.Array, wanted: pa.Array) -> bool:
-    if pa.types.is_integer(known.type) and pa.types.is_integer(wanted.type):
-        known, wanted = known.cast(pa.int64()), wanted.cast(pa.int64())
-    return known.type == wanted.type and bool(pc.all(pc.is_in(wanted, value_set=known), min_count=0).as_py())
+    return known.type == wanted.type and len(_beyond(known, wanted)) == 0

@@ -7,7 +7,7 @@ of the next: it is brought with the columns that they need, too.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from spark_trickle.model.frontier import Pin
@@ -29,7 +29,7 @@ class Readers:
 
     def __init__(self) -> None:
         self._readers: dict[str, dict[TableName, _Reader]] = {}
-        self._lookers: dict[tuple[str, int, str], dict[TableName, Columns]] = {}
+        self._lookers: dict[tuple[str, int, str], dict[TableName, set[str]]] = {}
         self._lock = threading.Lock()
 
     def note(self, source: Pin, reader: TableName, columns: Columns, *, kept: bool) -> None:
@@ -57,10 +57,10 @@ class Readers:
                 if (reader.at.snapshot_id, reader.at.schema_id) == (since.snapshot_id, since.schema_id)
             }
 
-    def looks(self, source: Pin, column: str, reader: TableName, columns: Columns) -> None:
-        """A stream table looks up rows of a source by one of its columns."""
+    def looks(self, source: Pin, column: str, reader: TableName, called: str) -> None:
+        """A stream table looks up rows of a source by one of its columns, with keys that have a name elsewhere."""
         with self._lock:
-            self._lookers.setdefault((source.uuid, source.schema_id, column), {})[reader] = columns
+            self._lookers.setdefault((source.uuid, source.schema_id, column), {}).setdefault(reader, set()).add(called)
 
     def looking(self, source: Pin, column: str, among: Mapping[TableName, Columns]) -> dict[TableName, Columns]:
         """Of these readers of a source those that look up rows by a column: who did, and who may."""
@@ -72,3 +72,9 @@ class Readers:
                 for name, columns in among.items()
                 if name in did or name not in known or not known[name].kept
             }
+
+    def called(self, source: Pin, column: str, among: Iterable[TableName]) -> set[str]:
+        """What the keys are called with which these stream tables looked up rows of a source by a column."""
+        with self._lock:
+            did = self._lookers.get((source.uuid, source.schema_id, column), {})
+            return {called for name in among for called in did.get(name, ())}

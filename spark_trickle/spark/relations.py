@@ -22,7 +22,7 @@ from spark_trickle.names import TableName, quote
 from spark_trickle.spark.failures import spark_errors
 from spark_trickle.spark.held import Contents, Held, floating
 from spark_trickle.spark.local import Spares, fetch, hand_back, key_predicate, travels
-from spark_trickle.spark.lookups import Asking, Lookups, narrowed, without
+from spark_trickle.spark.lookups import Asking, Lookups, comparable, narrowed, without
 from spark_trickle.spark.sharing import KnownChange, SharedChanges
 from spark_trickle.storage.bounds import FileBounds
 from spark_trickle.storage.iceberg import rows_in
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 STEP_ROWS = 50_000
 """Before a small change meets a table with more rows, it is computed as far as it is joined: Spark knows no size of a
 join, and would move the table about. That takes a step, which is not worth it for a smaller one."""
+
+COMPUTED_ROWS = 500_000
+"""Of a table with more rows only those are computed that a change meets."""
 
 MOST_READ = 0.5
 """A key range that leaves a larger part of a table's rows to read is left out."""
@@ -286,12 +289,27 @@ class Leaves:
         table = self.tables.get(leaf.name) or self._named.get(leaf.name) if isinstance(leaf, exp.Table) else None
         if not isinstance(leaf, exp.Table) or table is None:
             return key_predicate(column, rows, source_column.name)
-        if leaf.name in self.tables and leaf.db in (Version.AFTER, Version.BEFORE) and _is_conjunct(node):
+        stored = leaf.name in self.tables and leaf.db in (Version.AFTER, Version.BEFORE) and _is_conjunct(node)
+        if stored:
             found = self._looked_up(leaf, column.name, rows.column(source_column.name), source_column.name)
             if found is not None:
                 leaf.replace(exp.alias_(sql_name(quote(found)), leaf.alias, table=True, quoted=True))
                 return exp.true()
-        return key_predicate(column, rows, source_column.name, self._spares(table, column.name))
+        bounds = key_predicate(column, rows, source_column.name, self._spares(table, column.name))
+        if stored and bounds == exp.true() and _computes(beside) and self._total_rows(leaf.name) > COMPUTED_ROWS:
+            return self._among(column, rows, source_column.name)
+        return bounds
+
+    def _among(self, column: exp.Expr, rows: pa.Table, name: str) -> exp.Expr:
+        """Whether a column is one of these keys. The join asks so, too, but after all was computed."""
+        keys = rows.select([name]).group_by(name).aggregate([])
+        if not comparable(keys.schema.field(name).type):
+            return exp.true()
+        self._looked += 1
+        view = self.name_view(f"among_{self._looked}", self.workspace.session.createDataFrame(keys))
+        return exp.In(
+            this=column.copy(), query=exp.select(exp.column(name, quoted=True)).from_(sql_name(quote(view))).subquery()
+        )
 
     def _spares(self, table: TableName, column: str) -> Spares:
         """Whether ranges of a column leave enough of a table unread."""
@@ -319,6 +337,13 @@ class Leaves:
             return None
         self._looked += 1
         return self.name_view(f"lookup_{self._looked}", hand_back(session, rows, schema))
+
+
+def _computes(select: exp.Expr | None) -> bool:
+    """Whether it says more than columns of what it reads."""
+    return isinstance(select, exp.Select) and not all(
+        isinstance(item.unalias(), exp.Column) for item in select.expressions
+    )
 
 
 def _is_conjunct(node: exp.Expr) -> bool:

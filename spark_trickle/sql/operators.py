@@ -349,15 +349,27 @@ def at(operator: Operator, version: str) -> Operator:
 
 
 def conjuncts(condition: exp.Expr) -> list[exp.Expr]:
-    """The parts of a condition that must all be true.
+    """The parts of a condition that must all be true, and the equalities of columns that all sides of an OR share.
 
     >>> [part.sql() for part in conjuncts(exp.condition("a = 1 AND (b = 2 AND c OR d)"))]
     ['a = 1', '(b = 2 AND c OR d)']
+    >>> [part.sql() for part in conjuncts(exp.condition("a = b AND c OR d AND a = b"))]
+    ['a = b', 'a = b AND c OR d AND a = b']
     """
     bare = condition.unnest()
     if isinstance(bare, exp.And):
         return [*conjuncts(bare.left), *conjuncts(bare.right)]
+    if isinstance(bare, exp.Or):
+        right = conjuncts(bare.right)
+        # An OR stays as it is: said apart, an equality lets changes find their partners by it.
+        return [*(part for part in conjuncts(bare.left) if _equal_columns(part) and part in right), condition]
     return [condition]
+
+
+def _equal_columns(condition: exp.Expr) -> bool:
+    return isinstance(condition, exp.EQ) and all(
+        isinstance(side, exp.Column) for side in (condition.left, condition.right)
+    )
 
 
 def substitute(expression: exp.Expr, values: Mapping[str, exp.Expr]) -> exp.Expr:

@@ -47,3 +47,11 @@ SELECT a.n FROM items a CROSS JOIN cust b;
 SELECT c.tier, t.n FROM cust c JOIN (SELECT oid, n FROM items UNION ALL SELECT id, qty FROM orders) t ON c.id =
     t.oid;
 SELECT 1 AS one, COUNT(*) AS n FROM items GROUP BY one;
+SELECT o.id, c.name FROM orders o JOIN cust c ON o.cust = c.id AND c.tier = 1 OR c.tier > 1 AND o.cust = c.id OR
+    (o.cust = c.id AND o.qty > 3);
+SELECT c.name, i.n FROM cust c, orders o, items i WHERE i.n > 1 AND (o.cust = c.id AND i.oid = o.id AND o.qty = 1
+    OR i.oid = o.id AND o.cust = c.id AND c.tier = 2 OR o.cust = c.id AND o.qty > i.n AND i.oid = o.id);
+SELECT c.name, o.id FROM cust c LEFT JOIN orders o ON o.cust = c.id AND o.qty > 2 OR o.cust = c.id AND c.tier = 1;
+SELECT c.name FROM cust c WHERE NOT EXISTS (SELECT 1 FROM orders o WHERE o.cust = c.id AND o.qty > 2 OR o.cust =
+    c.id AND c.tier = 1);
+SELECT id FROM orders o WHERE EXISTS (SELECT 1 FROM items i WHERE i.oid = o.id AND i.n > 2);

@@ -34,10 +34,19 @@ def test_who_looks_up_rows_is_who_did_and_who_has_not_been_seen() -> None:
     readers = Readers()
     readers.note(ORDERS, A, ("k",), kept=True)
     readers.note(ORDERS, B, ("k", "price"), kept=True)
-    readers.looks(ORDERS, "k", A, ("k",))
+    readers.looks(ORDERS, "k", A, "o_k")
     among = {A: ("k",), B: ("k", "price"), C: ("note",)}
     assert readers.looking(LATER, "k", among) == {A: ("k",), C: ("note",)}
     readers.note(ORDERS, C, ("note",), kept=True)
     assert readers.looking(LATER, "k", among) == {A: ("k",)}
     readers.note(LATER, A, ("k",), kept=False)
     assert readers.looking(LATER, "k", among) == {A: ("k",)}, "made anew, it still looks up the same"
+
+
+def test_keys_have_the_names_that_those_gave_them_who_look_up_rows() -> None:
+    readers = Readers()
+    readers.looks(ORDERS, "k", A, "o_k")
+    readers.looks(ORDERS, "k", A, "l_k")
+    readers.looks(ORDERS, "k", B, "p_k")
+    readers.looks(ORDERS, "price", C, "cost")
+    assert readers.called(LATER, "k", {A: ("k",), C: ("k",)}) == {"o_k", "l_k"}
