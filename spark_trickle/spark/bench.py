@@ -254,7 +254,7 @@ class Bench:
         finally:
             leaves.close()
             self._feed.release()
-        self._noted(table, plan, kept=True)
+        self._noted(table, plan, kept=small)
         return Staged(
             rows_inserted=written.inserted,
             rows_deleted=written.deleted,

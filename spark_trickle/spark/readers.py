@@ -21,7 +21,7 @@ class _Reader:
     at: Pin
     columns: Columns
     kept: bool
-    """Whether a change of it was carried out here: then it is known what it looks up."""
+    """Whether a small change was carried out here: then it is known what it looks up."""
 
 
 class Readers:
@@ -36,7 +36,7 @@ class Readers:
         """A stream table holds the answer for this version of a source.
 
         Args:
-            kept: it was brought there by a change.
+            kept: it was brought there by a small change, with whatever it looks up for that.
         """
         with self._lock:
             known = self._readers.setdefault(source.uuid, {})
