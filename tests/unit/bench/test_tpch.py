@@ -63,6 +63,18 @@ def test_targets_of_scale_1_are_met_by_a_fast_and_right_run() -> None:
     assert [target.met for target in targets(measured(1, 100, 200), small_change=True)] == [True, True, True]
 
 
+def test_auto_counts_by_its_last_refreshes_and_by_its_worst_query() -> None:
+    run = measured(1, 100, 200)
+    for query in run.queries:
+        query.autos_ms, query.auto_action = [9e9, 230, 200, 210], "FULL"
+    auto = targets(run, small_change=True)[2]
+    assert auto.met and auto.what.startswith("AUTO never over 1.2× of full: 1.05× for")
+    run.queries[7].autos_ms.append(9e9)
+    assert targets(run, small_change=True)[2].met, "one of three"
+    run.queries[7].autos_ms.append(9e9)
+    assert not targets(run, small_change=True)[2].met
+
+
 def test_a_run_without_full_shows_times_and_no_ratios() -> None:
     run = Run(1, 8000, 8_000_000, [Query(6, cycles_ms=[900, 500])])
     run.together_ms.append(700)
