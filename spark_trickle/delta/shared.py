@@ -74,7 +74,7 @@ class _Sharing:
             return with_inputs(operator, tuple(self.extracted(source) for source in inputs(operator)))
         if operator not in self.made:
             part = self.extracted(operator.input)
-            if operator.always or (self.uses[operator] > 1 and not _cheap(part)):
+            if (operator.always or self.uses[operator] > 1) and not _cheap(part):
                 part = self._step(part)
             self.made[operator] = part
         return self.made[operator]

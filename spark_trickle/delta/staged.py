@@ -44,10 +44,6 @@ from spark_trickle.sql.render import next_joined
 SMALL_BESIDE = 8
 """A table with so many times fewer rows than another is small beside it."""
 
-FILTERED_FIRST = 5_000_000
-"""Before a filtered change meets a table with more rows, it is computed: keys of rows that are left out bound nothing.
-That takes a step, which is not worth it for a smaller one."""
-
 NONE_LARGE: Mapping[str, int] = MappingProxyType({})
 
 
@@ -65,22 +61,8 @@ def staged(operator: Operator, large: Mapping[str, int]) -> Operator:
     if isinstance(operator, Join) and _is_change(operator.inputs[0]):
         return _stepwise(operator, large)
     if isinstance(operator, Match) and operator.kind is MatchKind.SEMI and _is_change(operator.right):
-        operator = replace(operator, right=_filtered_first(operator.right, operator.left, large))
         return _narrowed(operator.left, operator, large) or operator
     return operator
-
-
-def _filtered_first(change: Operator, met: Operator, large: Mapping[str, int]) -> Operator:
-    if _rows(met, large) <= FILTERED_FIRST or not any(isinstance(part, Filter) for part in parts(change)):
-        return change
-    return _computed(change) if any(isinstance(part, Once) for part in parts(change)) else Once(change, always=True)
-
-
-def _computed(operator: Operator) -> Operator:
-    """The same, with a step for what is shared: one for all that match it."""
-    if isinstance(operator, Once):
-        return replace(operator, always=True)
-    return with_inputs(operator, tuple(_computed(source) for source in inputs(operator)))
 
 
 def _narrowed(operator: Operator, match: Match, large: Mapping[str, int]) -> Operator | None:

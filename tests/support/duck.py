@@ -161,7 +161,7 @@ class Kept:
     def __post_init__(self) -> None:
         self.maintenance = plan(build(self.text, self.lake), self.lake.describe)
         if len(self.text) % 2:
-            self.large = {name: 10 ** (4 * (place % 3)) for place, name in enumerate(self.maintenance.sources)}
+            self.large = {name: 10 ** (place % 3) for place, name in enumerate(self.maintenance.sources)}
         for node in self.maintenance.nodes:
             self.lake.run(f'CREATE TABLE after."{node.label}" AS {duck_sql(node.query)}')
         for table in (*self.maintenance.sources, *(node.label for node in self.maintenance.nodes[:-1])):

@@ -8,7 +8,6 @@ from sqlglot import exp
 
 from spark_trickle.delta.differentiate import delta
 from spark_trickle.delta.ranges import KEY_RANGE
-from spark_trickle.delta.staged import FILTERED_FIRST
 from tests.support.duck import Kept, Lake, Table
 
 TABLES = (
@@ -111,18 +110,3 @@ def test_a_filtered_table_is_met_by_each_term_before_the_largest_one() -> None:
         {"cust"},
     ]
     assert steps(query, "items", "orders", large={**sizes, "cust": 900_000}) == [{"orders", "items"}, {"cust"}]
-
-
-def test_a_filtered_change_is_computed_before_it_tells_which_rows_of_a_very_large_table_matter() -> None:
-    query = "SELECT o.id FROM orders o WHERE o.id IN (SELECT oid FROM items GROUP BY oid HAVING SUM(n) > 300)"
-    kept = Kept(Lake(TABLES), query).maintenance
-    state = kept.nodes[0].label
-
-    def filtered_first(rows: int) -> bool:
-        found = delta(kept.public, frozenset({state}), {"orders": rows, state: rows})
-        assert found is not None
-        steps = [step.query for step in found.shared if "300" in step.query.sql()]
-        return any({table.db for table in step.find_all(exp.Table)} == {"changes"} for step in steps)
-
-    assert filtered_first(FILTERED_FIRST + 1)
-    assert not filtered_first(FILTERED_FIRST)
