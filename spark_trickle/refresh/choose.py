@@ -16,9 +16,9 @@ LARGE_ROWS = 1_000_000
 """Sources with fewer rows together are not worth the question."""
 MARGIN = 1.2
 """So many times faster must recomputing be: who keeps changes small should not lose by chance."""
-WORTH_MEASURING = 0.35
+WORTH_MEASURING = 0.5
 """What part of building the table with its state a differential refresh must take before recomputing is measured."""
-SLOW_MS = 500.0
+SLOW_MS = 1000.0
 """Differential refreshes that take less are never second-guessed."""
 GROWTH = 2.0
 """Once the sources have grown so much, what recomputing took says little: differential refreshes are tried again."""
