@@ -124,12 +124,12 @@ class Lookups:
     ) -> tuple[pa.Table, t.StructType] | None:
         """Rows of a table whose column is one of the keys, with all columns that anybody reads.
 
-        None: nobody else wants such rows, they are too many, or cannot be told apart here.
+        None: there are no keys, nobody else wants such rows, they are too many, or cannot be told apart here.
         """
         wanted = _distinct(keys)
-        if not comparable(wanted.type):
+        if len(wanted) == 0 or not comparable(wanted.type):
             return None
-        near = len(wanted) == 0 or spares(intervals(wanted))
+        near = spares(intervals(wanted))
         place = _Place(asking.table, asking.column, near)
         self.readers.looks(place.table, place.key, asking.reader, asking.called)
         with self.recent.turns.of((asking.table.uuid, asking.column)):

@@ -186,3 +186,17 @@ def test_what_is_computed_of_a_large_table_is_computed_of_rows_that_a_change_mee
             plans = [str(q.physicalPlanDescription()) for q in executions(engine) if q.executionId() > last]
             assert any("LeftSemi" in plan and "__state_" in plan for plan in plans)
             assert_equals_query(engine, "cheap")
+
+
+def test_keys_that_are_all_null_are_looked_up_by_nobody(spark: SparkSession, tmp_path: Path) -> None:
+    with opened(spark, tmp_path, lookup_table_rows=100) as engine:
+        engine.sql(TABLES)
+        for name, query in QUERIES.items():
+            engine.create_stream_table(name, query, strict=True)
+        for changes in ("INSERT INTO c VALUES (NULL, 's7'), (NULL, NULL)", "UPDATE c SET seg = 's8' WHERE ck IS NULL"):
+            engine.sql(changes)
+            last = max(execution.executionId() for execution in executions(engine))
+            together(engine)
+            assert reads_of(engine, "o", last) == 0
+            for name in QUERIES:
+                assert_equals_query(engine, name)
