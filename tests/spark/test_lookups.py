@@ -200,3 +200,19 @@ def test_keys_that_are_all_null_are_looked_up_by_nobody(spark: SparkSession, tmp
             assert reads_of(engine, "o", last) == 0
             for name in QUERIES:
                 assert_equals_query(engine, name)
+
+
+def test_a_large_change_does_not_show_who_looks_up_rows(spark: SparkSession, tmp_path: Path) -> None:
+    """Nothing is looked up for it; the next small one is shared all the same."""
+    with opened(spark, tmp_path, lookup_table_rows=100, small_change_rows=1000) as engine:
+        engine.sql(TABLES)
+        for name, query in QUERIES.items():
+            engine.create_stream_table(name, query, strict=True)
+        engine.sql("UPDATE o SET price = price + 1")
+        together(engine)
+        engine.sql("UPDATE c SET seg = 's9' WHERE ck IN (7, 11)")
+        last = max(execution.executionId() for execution in executions(engine))
+        together(engine)
+        assert reads_of(engine, "o", last) == 1
+        for name in QUERIES:
+            assert_equals_query(engine, name)
