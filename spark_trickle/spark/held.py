@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from spark_trickle.delta.plan import WEIGHT
 from spark_trickle.model.frontier import Pin
-from spark_trickle.storage.newest import Newest
+from spark_trickle.storage.newest import Newest, size_in_bytes
 
 if TYPE_CHECKING:
     from pyspark.sql import types as t
@@ -52,7 +52,7 @@ class Held:
 
 
 def _bytes(contents: Contents) -> int:
-    return int(contents.rows.nbytes)
+    return size_in_bytes(contents.rows)
 
 
 def floating(schema: t.StructType) -> bool:

@@ -66,13 +66,21 @@ def most_fetched(schema: t.StructType, small_rows: int) -> int:
 
 
 def fetch(frame: DataFrame) -> pa.Table:
-    """Run the frame and bring its rows here. One job."""
+    """Run the frame and bring its rows here. One job. Moments are in UTC, whatever the session's time zone."""
     return frame.toArrow()
 
 
 def hand_back(session: SparkSession, rows: pa.Table, schema: t.StructType) -> DataFrame:
     """A local relation of the rows: no job, known size."""
-    return session.createDataFrame(rows, schema=schema)
+    return session.createDataFrame(_without_empty_batches(rows), schema=schema)
+
+
+def _without_empty_batches(rows: pa.Table) -> pa.Table:
+    """Spark takes an empty batch for the end, and forgets the rows of all that follow."""
+    if rows.num_rows == 0:
+        # Exactly one empty chunk a column: PySpark cannot convert a nested column without any.
+        return pa.Table.from_arrays([pa.array([], field.type) for field in rows.schema], schema=rows.schema)
+    return rows.combine_chunks()
 
 
 Spares = Callable[[Sequence[tuple[Any, Any]]], bool]

@@ -25,7 +25,7 @@ from spark_trickle.spark.local import Spares, fetch, hand_back, intervals, key_p
 from spark_trickle.spark.parallel import Turns
 from spark_trickle.spark.readers import Columns, Readers
 from spark_trickle.spark.sharing import Brought, exact, netted
-from spark_trickle.storage.newest import Newest
+from spark_trickle.storage.newest import Newest, size_in_bytes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,7 +54,7 @@ class _Found:
 
     @property
     def bytes(self) -> int:
-        return int(self.keys.nbytes + (0 if self.rows is None else self.rows.nbytes))
+        return size_in_bytes(self.keys) + (0 if self.rows is None else size_in_bytes(self.rows))
 
     def serves(self, keys: pa.Array, columns: Columns) -> bool:
         """Whether it tells all about these keys. Too many stay too many."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.util import inheritable_thread_target
 from sqlglot import exp
 
@@ -306,7 +307,8 @@ class Leaves:
         if not comparable(keys.schema.field(name).type):
             return exp.true()
         self._looked += 1
-        view = self.name_view(f"among_{self._looked}", self.workspace.session.createDataFrame(keys))
+        frame = hand_back(self.workspace.session, keys, from_arrow_schema(keys.schema))
+        view = self.name_view(f"among_{self._looked}", frame)
         return exp.In(
             this=column.copy(), query=exp.select(exp.column(name, quoted=True)).from_(sql_name(quote(view))).subquery()
         )

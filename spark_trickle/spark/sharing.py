@@ -24,7 +24,7 @@ from spark_trickle.spark.local import fetch, hand_back, travels
 from spark_trickle.spark.parallel import Turns, in_parallel
 from spark_trickle.spark.readers import Columns
 from spark_trickle.spark.sessions import in_session
-from spark_trickle.storage.newest import Newest
+from spark_trickle.storage.newest import Newest, size_in_bytes
 from spark_trickle.storage.windows import Span, Window
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Fetched:
 
     @property
     def bytes(self) -> int:
-        return int(self.rows.nbytes)
+        return size_in_bytes(self.rows)
 
 
 MOST_BYTES = 128 * 1024 * 1024

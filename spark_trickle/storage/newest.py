@@ -5,7 +5,10 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -44,3 +47,10 @@ class Newest(Generic[Key, Value]):
             while self._total > self._most:
                 _, gone = self._values.popitem(last=False)
                 self._total -= self._size(gone)
+
+
+def size_in_bytes(rows: pa.Table | pa.Array) -> int:
+    """What rows take in memory. Not `nbytes`: it kills the process where a nested list is empty and has no offsets, as
+    Java sends it.
+    """
+    return int(rows.get_total_buffer_size())
