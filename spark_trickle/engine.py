@@ -22,10 +22,10 @@ from spark_trickle.model.refresh import HistoryRow, RefreshOutcome, Verification
 from spark_trickle.model.stream_table import Options, RefreshMode, StreamTable
 from spark_trickle.model.tick import TickReport
 from spark_trickle.names import TableName
+from spark_trickle.protecting import require_allowed
 from spark_trickle.refresh.options import with_options
 from spark_trickle.refresh.resolve import operators_and_change, resolve_mode
 from spark_trickle.sql.statements import parse_statement, split_statements
-from spark_trickle.sql.writes import writes
 from spark_trickle.wire import Parts, assemble
 
 if TYPE_CHECKING:
@@ -342,17 +342,19 @@ class Engine(GateCalls):
 
             answer = self._dispatcher.run(statement)
             return frame_of(self.spark, answer, views.as_json)
-        if self._followed(text):
-            return self._in_transaction(text)
+        from spark_trickle.spark.deeds import deeds_of
         from spark_trickle.spark.failures import spark_errors, sql_errors
 
+        deeds = deeds_of(self.spark, text)
+        if deeds.each:
+            require_allowed(deeds, self._parts.catalog.cut())
+        if deeds.writes and self._has_followers():
+            return self._in_transaction(text)
         with spark_errors("running the statement"), sql_errors("the statement"):
             return self.spark.sql(text)
 
-    def _followed(self, text: str) -> bool:
-        """Whether a statement writes while IMMEDIATE stream tables exist: then it becomes a transaction."""
-        if not writes(text):
-            return False
+    def _has_followers(self) -> bool:
+        """Whether IMMEDIATE stream tables exist: then a statement that writes becomes a transaction."""
         return any(table.effective_mode is RefreshMode.IMMEDIATE for table in self._parts.catalog.stream_tables())
 
     def _in_transaction(self, text: str) -> DataFrame:

@@ -51,6 +51,8 @@ class RefreshFailed:
 
     table: str
     error: str
+    trace: str | None = None
+    """Where it happened, if it is a bug of ours."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,8 @@ def log_event(event: Event) -> None:
                 outcome.duration_ms,
                 outcome.jobs,
             )
-        case RefreshFailed(table, error):
-            _LOG.error("refresh of %s failed: %s", table, error)
+        case RefreshFailed(table, error, trace):
+            _LOG.error("refresh of %s failed: %s%s", table, error, f"\n{trace}" if trace else "")
         case Retrying(tables, attempt, because):
             _LOG.info("attempt %d at %s starts over: %s", attempt, ", ".join(tables), because)
         case Noticed(table, text):

@@ -17,18 +17,20 @@ from spark_trickle.errors import UserError
 from spark_trickle.events import Observer, RefreshFinished, Step, StepReached
 from spark_trickle.gating import CALLS as GATE_CALLS
 from spark_trickle.gating import closing, opening, sources_named
+from spark_trickle.model.deed import Deed, DeedKind
 from spark_trickle.model.gate import GateChange
 from spark_trickle.model.publication import Cut, Publication
 from spark_trickle.model.refresh import RefreshOutcome
-from spark_trickle.names import INTERNAL_NAMESPACE, TableName
+from spark_trickle.names import TableName
+from spark_trickle.protecting import require_allowed, require_not_ours, require_unread
 from spark_trickle.refresh.run import Refresher, swaps_of
 from spark_trickle.spark.bench import SparkLake
+from spark_trickle.spark.deeds import deeds_of
 from spark_trickle.spark.failures import spark_errors, sql_errors
 from spark_trickle.spark.frames import frame_of
 from spark_trickle.spark.sessions import in_session
 from spark_trickle.spark.workspace import Workspace
 from spark_trickle.sql.statements import Call, parse_statement
-from spark_trickle.sql.writes import deletes_files
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -87,10 +89,18 @@ class Transaction:
                 "of our own statements, only CALL trickle.gate_source and its kin can be part of a transaction",
                 hint="Run it with engine.sql, outside the transaction",
             )
-        if deletes_files(text):
+        deeds = deeds_of(self._here.session, text)
+        require_allowed(deeds, self._cut)
+        if deeds.deletes_files:
             raise UserError(
                 "DROP TABLE … PURGE and CALL delete files at once: they cannot be part of a transaction",
                 hint="Run it with engine.sql, outside the transaction",
+            )
+        if deeds.unknown:
+            raise UserError(
+                "what the statement runs, or on which table, is known only when it runs: it cannot be part of a "
+                "transaction, nor be followed by IMMEDIATE stream tables",
+                hint="Write the statement itself, or its text and names as constants",
             )
         with spark_errors("running a statement of the transaction"), sql_errors("the statement"):
             return self._here.session.sql(text)
@@ -146,17 +156,16 @@ class Transaction:
         written = list(workspace.staged())
         if not written and not workspace.new_namespaces() and not self._gates:
             return
-        for table in written:
-            if table in self._cut.tables or table.namespace == INTERNAL_NAMESPACE:
-                raise UserError(
-                    f"'{table}' is a stream table: only its query writes to it; nothing was published",
-                    hint="Write to its sources",
-                )
+        for table, (_, now) in workspace.staged().items():
+            # What was run through `spark` of the transaction was not looked at before.
+            require_not_ours(Deed(DeedKind.WRITE if now else DeedKind.DROP, table), self._cut)
+            if now is None:
+                require_unread(table, self._cut)
         with self._lake.at(workspace) as bench:
             followers = self._refresher.followers(self._cut, written)
             results = self._refresher.members(bench, followers, self._refresher.request(self._cut, "TRANSACTION"))
             self._notify(StepReached(Step.ALL_STAGED))
-            now = self._now()
+            moment = self._now()
             self._refresher.catalog.publish(
                 Publication(
                     swaps=swaps_of(bench),
@@ -164,7 +173,7 @@ class Transaction:
                     updated=tuple(result.table for result in results),
                     history=tuple(result.history for result in results),
                     # As seen by others it happens now, not when it was asked for.
-                    gates=tuple(replace(change, at=now) for change in self._gates),
+                    gates=tuple(replace(change, at=moment) for change in self._gates),
                 )
             )
         self._notify(StepReached(Step.PUBLISHED))

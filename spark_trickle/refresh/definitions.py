@@ -11,6 +11,7 @@ from spark_trickle.events import Noticed, Observer, RefreshFinished, Step, StepR
 from spark_trickle.gates.held import GateReason, held
 from spark_trickle.graph.notices import left_over, notices
 from spark_trickle.model.publication import Cut, Publication, Swap
+from spark_trickle.model.standing import Standing
 from spark_trickle.model.stream_table import Options, RefreshMode, Status, StreamTable
 from spark_trickle.names import TableName
 from spark_trickle.ports import Analysis, CatalogPort, Lake, Workbench
@@ -74,20 +75,23 @@ class Definitions:
             if same_query and altered.effective_mode is table.effective_mode:
                 if options == table.options:
                     return table
-                return self._update(replace(table, options=options, mode_reason=altered.mode_reason))
+                return self._update(_mended(replace(table, options=options, mode_reason=altered.mode_reason)))
             dag_of({**cut.tables, name: altered}.values()).require_acyclic()
             if same_query and RefreshMode.FULL not in (altered.effective_mode, table.effective_mode):
                 # Contents and state serve both ways of keeping it: it only has to be brought up to date.
-                altered = replace(table, options=options, effective_mode=altered.effective_mode)
+                altered = _mended(replace(table, options=options, effective_mode=altered.effective_mode))
             else:
-                altered = replace(
-                    altered,
-                    version=table.version,
-                    epoch=table.epoch,
-                    created_at=table.created_at,
-                    status=table.status,
-                    status_reason=table.status_reason,
-                    status_since=table.status_since,
+                altered = _mended(
+                    replace(
+                        altered,
+                        version=table.version,
+                        epoch=table.epoch,
+                        consecutive_errors=table.consecutive_errors,
+                        created_at=table.created_at,
+                        status=table.status,
+                        status_reason=table.status_reason,
+                        status_since=table.status_since,
+                    )
                 )
             gated = held({**cut.tables, name: altered}, cut.gates).get(name, ())
             if gated and not table.populated:
@@ -128,9 +132,9 @@ class Definitions:
         table = self._existing(self.catalog.cut(), name)
         if table.status is Status.SUSPENDED:
             return table
-        return self._update(
-            replace(table, status=Status.SUSPENDED, status_reason=because, status_since=self.clock.now())
-        )
+        # Errors are counted towards a suspension by itself: this one is not.
+        suspended = replace(table, status=Status.SUSPENDED, status_reason=because, consecutive_errors=0)
+        return self._update(replace(suspended, status_since=self.clock.now()))
 
     def resume(self, name: TableName) -> StreamTable:
         table = self._existing(self.catalog.cut(), name)
@@ -191,6 +195,8 @@ class Definitions:
                 created=(results[0].table,) if new else (),
                 updated=tuple(r.table for r in (results[1:] if new else results)),
                 history=tuple(r.history for r in results),
+                # What the scheduler remembers of failures was about the former definition.
+                standings=() if former is None else (Standing(table=table.name),),
             )
         )
         self.notify(StepReached(Step.PUBLISHED))
@@ -208,6 +214,14 @@ class Definitions:
                     f"the new query of '{name}' does not fit '{reader}', which reads it: {err}",
                     hint=f"Keep the columns that '{reader}' reads, or alter or drop it first",
                 ) from err
+
+
+def _mended(table: StreamTable) -> StreamTable:
+    """Another definition: what the former one failed of is past. Who was suspended by hand stays so."""
+    if table.status is not Status.ERROR and not table.consecutive_errors:
+        return table
+    status = Status.ACTIVE if table.populated else Status.INITIALIZING
+    return replace(table, status=status, status_reason=None, status_since=None, consecutive_errors=0)
 
 
 def _deferred(name: TableName, gated: Iterable[GateReason]) -> str:

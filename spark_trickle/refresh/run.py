@@ -28,12 +28,10 @@ from spark_trickle.model.stream_table import RefreshMode, Status, StreamTable
 from spark_trickle.names import TableName
 from spark_trickle.ports import CatalogPort, Lake, Workbench
 from spark_trickle.refresh.align import taken_along, whole_groups
+from spark_trickle.refresh.blame import blaming, bug, part_in, trace_of
 from spark_trickle.refresh.decide import untouched
 from spark_trickle.refresh.member import MemberResult, Request, history_row, idle_result, refresh_member
 from spark_trickle.refresh.members import in_order
-
-MEMBER = "member"
-"""The fact of an error that says in which stream table of a unit it happened."""
 
 Remember = Callable[[StreamTable, float], Standing]
 """What the scheduler remembers of a stream table whose unit took that many seconds."""
@@ -87,6 +85,11 @@ class Refresher:
             except StreamTableError as err:
                 self._failed(unit, request, err, started)
                 raise
+            except Exception as err:
+                found = bug(f"refreshing {', '.join(repr(str(table.name)) for table in unit)}", err)
+                found.__cause__ = err
+                self._failed(unit, request, found, started)
+                raise found from err
             for result in results:
                 self.notify(RefreshFinished(result.outcome))
             return [result.outcome for result in results]
@@ -166,12 +169,8 @@ class Refresher:
         return results
 
     def _one_member(self, bench: Workbench, table: StreamTable, request: Request) -> MemberResult:
-        try:
+        with blaming(table.name):
             return refresh_member(bench, table, request, self.notify)
-        except StreamTableError as err:
-            # Whoever handles it has to know which of several it was.
-            err.facts.setdefault(MEMBER, str(table.name))
-            raise
 
     def members(
         self, bench: Workbench, unit: Iterable[StreamTable], request: Request, *, workers: int = 1
@@ -182,7 +181,7 @@ class Refresher:
         usual = replace(request, mode=None)
 
         def work(table: StreamTable, at: Workbench) -> MemberResult:
-            return refresh_member(at, table, usual if table.name in request.along else request, self.notify)
+            return self._one_member(at, table, usual if table.name in request.along else request)
 
         results = in_order(bench, tables, work, workers=workers)
         _require_acyclic(results, request)
@@ -278,17 +277,20 @@ class Refresher:
         """The failure is history too, in a transaction of its own: what failed has nothing to roll back."""
         rows = []
         for table in unit:
+            status, reason = part_in(err, table, unit)
             outcome = RefreshOutcome(
                 name=str(table.name),
                 action=Action.SKIP,
-                status=Outcome.FAILED,
+                status=status,
                 mode=table.effective_mode.value,
-                reason=None,
+                reason=reason,
                 frontier=table.frontier,
                 duration_ms=(time.perf_counter() - started) * 1000,
             )
-            rows.append(history_row(outcome, request, table.epoch, error=f"{err.kind}: {err}"))
-            self.notify(RefreshFailed(str(table.name), str(err)))
+            error = f"{err.kind}: {err}" if status is Outcome.FAILED else None
+            rows.append(history_row(outcome, request, table.epoch, error=error))
+            if status is Outcome.FAILED:
+                self.notify(RefreshFailed(str(table.name), str(err), trace_of(err)))
         try:
             self.catalog.record(rows)
         except TransientError as unrecorded:

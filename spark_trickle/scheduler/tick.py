@@ -17,7 +17,6 @@ from spark_trickle.errors import (
     ConflictError,
     DeposedError,
     GatedError,
-    InternalError,
     StreamTableError,
     TransientError,
 )
@@ -32,8 +31,9 @@ from spark_trickle.model.stream_table import StreamTable
 from spark_trickle.model.tick import Failed, Skipped, TickReport
 from spark_trickle.names import TableName
 from spark_trickle.ports import SchedulerCatalog
+from spark_trickle.refresh.blame import bug, part_in, trace_of
 from spark_trickle.refresh.pool import Job, run_in_order
-from spark_trickle.refresh.run import MEMBER, Refresher, UnitResult
+from spark_trickle.refresh.run import Refresher, UnitResult
 from spark_trickle.scheduler.backoff import delay
 from spark_trickle.scheduler.board import Board, runs_by_itself
 from spark_trickle.scheduler.due import slowed_after
@@ -174,7 +174,9 @@ class Tick:
             case StreamTableError():
                 self._failure(unit, err)
             case Exception():
-                self._failure(unit, InternalError(f"{type(err).__name__}: {err}"))
+                found = bug(f"refreshing {', '.join(repr(str(name)) for name in self.board.units[unit].members)}", err)
+                found.__cause__ = err
+                self._failure(unit, found)
             case _:
                 raise err
 
@@ -194,21 +196,21 @@ class Tick:
     def _failure(self, unit: int, err: StreamTableError) -> None:
         """A failure is written down in a transaction of its own, where no rollback reaches it."""
         members = [self.cut.tables[name] for name in self.board.with_followers(unit, self.cut.tables)]
-        culprit = next((table for table in members if str(table.name) == err.facts.get(MEMBER)), None)
         text, group = f"{err.kind}: {err}", self.board.group(unit)
         # The wait begins when it failed; in whole seconds, so that a quick tick is at its moment.
         ended = self.now + timedelta(seconds=int(self._elapsed()))
         failures, rows = [], []
         for table in members:
-            if culprit is not None and table is not culprit:
-                rows.append(self._row(table, Outcome.SKIPPED, group, f"'{culprit.name}' failed, and with it its group"))
+            status, reason = part_in(err, table, members)
+            if status is not Outcome.FAILED:
+                rows.append(self._row(table, status, group, reason))
                 continue
             wait = None if not err.retryable else ended + delay(table.consecutive_errors + 1, self.world.chance())
             failure = Failure(table=table.name, error=text, at=self.now, permanent=not err.retryable, retry_at=wait)
             failures.append(failure)
             rows.append(self._row(table, Outcome.FAILED, group, None, error=text))
             self.failed.append(Failed(name=str(table.name), error=text, group=group))
-            self.world.notify(RefreshFailed(str(table.name), str(err)))
+            self.world.notify(RefreshFailed(str(table.name), str(err), trace_of(err)))
         self.memory.forget_standings()
         try:
             self.world.catalog.fail(failures, rows, fence=self.fence)

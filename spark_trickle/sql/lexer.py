@@ -1,4 +1,4 @@
-"""Words of Spark SQL text with their places: enough to read our own statements and to cut a script into statements.
+"""Words of Spark SQL text with their places: enough to read our own statements and to cut a text into statements.
 
 It knows what may hide a word or a semicolon (strings, comments, backquotes), and nothing of grammar. Queries are parsed
 elsewhere, by sqlglot; their text passes through here untouched, which is why this does not use its tokenizer.
@@ -99,25 +99,6 @@ def unquote(token: Token) -> str:
         return token.text[2:-1]
     quote = token.text[0]
     return _ESCAPE.sub(lambda m: _ESCAPES.get(m[1], m[1]), token.text[1:-1].replace(quote * 2, quote))
-
-
-def split_statements(script: str) -> list[tuple[str, int]]:
-    """Cut a script at its semicolons: the text of each statement, and the line of its first word.
-
-    >>> split_statements("SELECT ';';\\n-- note; ignored\\nSELECT 2")
-    [("SELECT ';'", 1), ('SELECT 2', 3)]
-    """
-    statements: list[tuple[str, int]] = []
-    first: Token | None = None
-    last: Token | None = None
-    for token in tokens(script):
-        if token.kind is Kind.END or token.text == ";":
-            if first is not None and last is not None:
-                statements.append((script[first.start : last.end], place(script, first.start)[0]))
-            first = last = None
-            continue
-        first, last = first or token, token
-    return statements
 
 
 def _skip(text: str, offset: int) -> int:

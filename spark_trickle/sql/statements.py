@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, fields
 
 from spark_trickle.errors import SqlError
 from spark_trickle.model.stream_table import Options, RefreshMode
-from spark_trickle.sql.lexer import Kind, Token, place, split_statements, tokens, unquote
+from spark_trickle.sql.cutting import split_statements
+from spark_trickle.sql.lexer import Kind, Token, place, tokens, unquote
 
 __all__ = [
     "AlterStreamTable",

@@ -1,4 +1,4 @@
-"""Whether a statement of Spark SQL writes rows, only reads, or deletes files. Told by its words; nothing is parsed."""
+"""Whether a statement of Spark SQL only reads. Told by its words; what the others do is told by `spark/deeds.py`."""
 
 from __future__ import annotations
 
@@ -7,16 +7,6 @@ from spark_trickle.sql.lexer import Kind, tokens
 _WRITING = ("INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE", "REPLACE")
 _READING = ("SELECT", "VALUES", "TABLE", "MAP", "REDUCE", "SHOW", "DESCRIBE", "DESC", "EXPLAIN")
 _AFTER_PARENTHESES = ("UNION", "INTERSECT", "EXCEPT", "MINUS", "ORDER", "LIMIT", "OFFSET")
-
-
-def writes(statement: str) -> bool:
-    """Whether it changes the rows of a table.
-
-    >>> [writes(s) for s in ("insert into t values (1)", "WITH x AS (SELECT 1) INSERT INTO t TABLE x", "TABLE t")]
-    [True, True, False]
-    """
-    words = _outer_words(statement)
-    return words[:4] == ["CREATE", "OR", "REPLACE", "TABLE"] or _verb(words) in _WRITING
 
 
 def only_reads(statement: str) -> bool:
@@ -28,16 +18,6 @@ def only_reads(statement: str) -> bool:
     words = _outer_words(statement)
     # A query in parentheses has no outer words, or what combines and sorts it.
     return not words or _verb(words) in _READING or words[0] in _AFTER_PARENTHESES
-
-
-def deletes_files(statement: str) -> bool:
-    """Whether it deletes files at once, so that it could not be taken back.
-
-    >>> [deletes_files(s) for s in ("drop table t purge", "CALL lake.system.expire_snapshots('t')", "drop table t")]
-    [True, True, False]
-    """
-    words = _outer_words(statement)
-    return words[:1] == ["CALL"] or (words[:2] == ["DROP", "TABLE"] and words[-1] == "PURGE")
 
 
 def _verb(words: list[str]) -> str:

@@ -204,7 +204,7 @@ def test_sources_that_changed_beyond_recognition_lead_to_a_rebuild_that_says_why
     assert other_column.action is Action.REINITIALIZE and "amount" in str(other_column.reason)
     assert_equals_query(engine, "totals")
 
-    engine.sql("DROP TABLE orders")
+    engine.spark.sql("DROP TABLE orders")
     with pytest.raises(SchemaChangedError, match="'orders' of 'totals' no longer exists"):
         engine.refresh_stream_table("totals")
     assert "orders" in str(engine.why("totals"))

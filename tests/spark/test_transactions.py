@@ -93,7 +93,7 @@ def test_an_exception_publishes_nothing(engine: Engine) -> None:
         tx.sql("INSERT INTO accounts VALUES (9, 9)")
         tx.sql("SELECT * FROM nowhere")
     assert engine.spark.table("accounts").count() == 3
-    for statement in ("DROP TABLE accounts PURGE", "CALL lake.system.expire_snapshots('default.accounts')"):
+    for statement in ("DROP TABLE moves PURGE", "CALL lake.system.expire_snapshots('default.accounts')"):
         with pytest.raises(UserError, match="cannot be part of a transaction"), engine.transaction() as tx:
             tx.sql(statement)
     with engine.transaction() as tx:

@@ -212,6 +212,33 @@ def test_a_script_is_cut_at_semicolons_outside_strings_comments_and_backquotes()
     ]
 
 
+SCRIPTS = [
+    "BEGIN END",
+    "begin insert into t values (1); select ';' from t; end",
+    "BEGIN /* END; */ BEGIN SELECT 1; END; -- END;\n SELECT 2; END",
+    "outer_one: BEGIN inner_one: BEGIN SELECT 1; END inner_one; LEAVE outer_one; END outer_one",
+    "BEGIN IF a > 1 THEN SELECT IF(a > 2, 1, 2); ELSEIF b THEN DROP TABLE IF EXISTS t; ELSE SELECT 1; END IF; END",
+    "BEGIN SELECT CASE WHEN a THEN CASE b WHEN 1 THEN 2 END END AS x, CASE WHEN c THEN 1 ELSE 2 END FROM t; END",
+    "BEGIN CASE WHEN a THEN BEGIN SELECT 1; END; ELSE REPEAT SET i = i + 1; UNTIL i > 5 END REPEAT; END CASE; END",
+    "BEGIN CASE a WHEN 1 THEN SELECT 1; END CASE; CASE WHEN b THEN SELECT 2; END CASE; SELECT 3; END",
+    "BEGIN WHILE CASE WHEN a THEN true END DO SELECT repeat('x', 3); END WHILE; l: LOOP LEAVE l; END LOOP l; END",
+    "BEGIN FOR r AS SELECT 1 AS a DO INSERT INTO t VALUES (r.a); END FOR; END",
+    "BEGIN DECLARE EXIT HANDLER FOR SQLSTATE '22012' BEGIN SELECT 1; END; SELECT 1/0; END",
+    "BEGIN DECLARE c INT; DECLARE CONTINUE HANDLER FOR NOT FOUND SET c = 1; SELECT begin, t.end, end FROM t; END",
+    "BEGIN SELECT CASE WHEN end > 1 THEN end ELSE t.end END FROM t; SELECT `begin` FROM t; END",
+]
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_a_script_is_one_statement(script: str) -> None:
+    text = f"SELECT begin, end FROM t;\n{script};\nSELECT 2;"
+    assert split_statements(text) == [("SELECT begin, end FROM t", 1), (script, 2), ("SELECT 2", text.count("\n") + 1)]
+
+
+def test_a_script_that_is_not_closed_goes_on_to_the_end() -> None:
+    assert split_statements("SELECT 1; BEGIN SELECT 2; SELECT 3") == [("SELECT 1", 1), ("BEGIN SELECT 2; SELECT 3", 1)]
+
+
 def test_a_script_of_comments_only_has_no_statements() -> None:
     assert split_statements(" -- a\n/* b */ ; ;") == []
 

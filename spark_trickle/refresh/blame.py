@@ -1,0 +1,60 @@
+"""Whose failure it is: the one boundary around the refresh of each member of a unit, and what is written of a failure.
+
+Only the member that failed is blamed; those that were to be published with it are skipped. A failure that no error of
+ours describes is a bug: it becomes an InternalError that names the member, and its trace goes to the log.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from spark_trickle.errors import InternalError, StreamTableError
+from spark_trickle.model.refresh import Outcome
+from spark_trickle.model.stream_table import StreamTable
+from spark_trickle.names import TableName
+
+MEMBER = "member"
+"""The fact of an error that says in which stream table of a unit it happened."""
+
+
+@contextmanager
+def blaming(name: TableName) -> Iterator[None]:
+    """What is raised inside is the failure of this stream table."""
+    try:
+        yield
+    except StreamTableError as err:
+        # Whoever handles it has to know which of several it was.
+        err.facts.setdefault(MEMBER, str(name))
+        raise
+    except Exception as err:
+        raise bug(f"refreshing '{name}'", err, {MEMBER: str(name)}) from err
+
+
+def bug(doing: str, err: BaseException, facts: dict[str, object] | None = None) -> InternalError:
+    """The error of ours for one that nobody expected; raise it `from` that."""
+    said = f"{type(err).__name__}: {err}".strip().splitlines()[0]
+    return InternalError(
+        f"{doing} failed by a bug of spark-trickle: {said}",
+        hint="Nothing was published; the log of 'spark_trickle' has the trace to report",
+        facts=facts,
+    )
+
+
+def trace_of(err: BaseException) -> str | None:
+    """Where a bug happened, for the log; None: the message says all there is to know."""
+    return "".join(traceback.format_exception(err)) if isinstance(err, InternalError) else None
+
+
+def blamed(err: StreamTableError, unit: Sequence[StreamTable]) -> StreamTable | None:
+    """The member in which it happened; None: nobody can tell."""
+    return next((table for table in unit if str(table.name) == err.facts.get(MEMBER)), None)
+
+
+def part_in(err: StreamTableError, table: StreamTable, unit: Sequence[StreamTable]) -> tuple[Outcome, str | None]:
+    """What the failure of a unit means for one of its members: how it ended, and why, where it is not to blame."""
+    culprit = blamed(err, unit)
+    if culprit is None or culprit.name == table.name:
+        return Outcome.FAILED, None
+    return Outcome.SKIPPED, f"'{culprit.name}' failed, and with it its group"
