@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the working copy ready: .venv with the versions of constraints.txt, Java, Spark's jars; with --test PostgreSQL too.
+# Makes the working copy ready: .venv with the versions of constraints.txt, Java, Spark's jars; with --test what only tests need, too.
 # Does only what is missing, so it may be run before everything.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -76,6 +76,6 @@ postgresql_server() {
 
 python_packages
 java_runtime
-.venv/bin/python scripts/fetch_jars.py
+.venv/bin/python scripts/fetch_jars.py "$@"
 if [[ $wants_tests == yes ]]; then postgresql_server; fi
 say "ready"

@@ -29,6 +29,7 @@ from spark_trickle.refresh.run import Refresher
 from spark_trickle.scheduler.board import make_board
 from spark_trickle.scheduler.loop import Pace, Scheduler
 from spark_trickle.spark.sessions import LakeAddress, Sessions
+from spark_trickle.spark.stores import refuse_ours
 from spark_trickle.spark.workspace import Workspaces
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ class Parts:
 
 def assemble(settings: Settings, spark: SparkSession | None, observers: Iterable[Observer]) -> Parts:
     """Put the parts together; starts nothing but the database."""
+    refuse_ours(settings.spark_conf)
     watching = tuple(observers)
 
     def notify(event: Event) -> None:

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -56,10 +56,11 @@ def _checks(session: Session) -> Iterator[Check]:
     yield check_python(sys.version_info[:2])
     yield check_java(find_java(os.environ.get("JAVA_HOME")))
     yield from (check_package(name) for name in PACKAGES)
-    from spark_trickle.spark.sessions import PACKAGES as JARS
-
-    yield check_jars(JARS, [Path.home() / folder / "jars" for folder in (".ivy2.5.2", ".ivy2")])
     from spark_trickle import config
+    from spark_trickle.spark.stores import PACKAGES as JARS
+
+    downloads = [Path.home() / folder / "jars" for folder in (".ivy2.5.2", ".ivy2")]
+    yield check_jars(JARS, downloads)
 
     try:
         settings = config.load(warehouse=session.warehouse, catalog=session.catalog)
@@ -68,6 +69,7 @@ def _checks(session: Session) -> Iterator[Check]:
         return
     yield Check("settings", "ok", f"warehouse from {settings.origin('warehouse')}")
     yield check_warehouse(settings.warehouse)
+    yield from check_store(settings.warehouse, settings.spark_conf, downloads)
     yield _database(session, settings.catalog)
 
 
@@ -119,6 +121,25 @@ def check_jars(packages: tuple[str, ...], folders: list[Path]) -> Check:
         return Check("jars", "ok", f"{len(names)} of {len(names)} downloaded")
     advice = "the first start of Spark downloads them: it needs the network, once"
     return Check("jars", "note", f"not downloaded yet: {', '.join(missing)}", advice)
+
+
+def check_store(warehouse: str, spark_conf: Mapping[str, str], folders: list[Path]) -> Iterator[Check]:
+    """What the files of a warehouse in an object store are reached with, and whether it is there."""
+    from spark_trickle.spark.stores import IO_IMPL, packages_for, store_of
+
+    store = store_of(warehouse, spark_conf)
+    if store is None:
+        if IO_IMPL in spark_conf:
+            yield Check("files", "note", f"reached with {spark_conf[IO_IMPL]}, as spark_conf says")
+        return
+    reached = f"reached with {store.file_io} of {store.package}"
+    wanted = store.package.rpartition(":")[0]
+    package = next((each for each in packages_for(warehouse, spark_conf) if each.startswith(f"{wanted}:")), None)
+    if package is None:
+        yield Check("files", "ok", f"{reached}: given by spark.jars")
+        return
+    there = check_jars((package,), folders)
+    yield Check("files", there.result, f"{reached}: {there.detail}", there.to_do)
 
 
 def check_warehouse(address: str) -> Check:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from spark_trickle.model.publication import Cut
 from spark_trickle.names import INTERNAL_NAMESPACE, LAKE
-from spark_trickle.spark.purge import folder_access, lake_io, remove_empty_folders
+from spark_trickle.spark.purge import HADOOP_IO, folder_access, lake_io, remove_empty_folders
 from spark_trickle.storage.iceberg import Bulk, Java, JavaTable, java_class, jvm
 
 if TYPE_CHECKING:
@@ -35,7 +35,9 @@ def remove_orphans(spark: SparkSession, table: JavaTable, older_than_ms: int) ->
     if not _may_have_orphans(spark, table, older_than_ms):
         return 0
     actions = jvm(spark).org.apache.iceberg.spark.actions.SparkActions.get(spark._jsparkSession)
-    found = actions.deleteOrphanFiles(table).olderThan(older_than_ms).execute().orphanFileLocations()
+    # Where Hadoop has no file system for the scheme, the table's own FileIO lists the files.
+    search = actions.deleteOrphanFiles(table).usePrefixListing(str(table.io().getClass().getName()) != HADOOP_IO)
+    found = search.olderThan(older_than_ms).execute().orphanFileLocations()
     return int(Bulk(spark).to_list(found).size())
 
 
@@ -53,7 +55,11 @@ def remove_abandoned(spark: SparkSession, cut: Cut, older_than_ms: int) -> int:
 
     Gives how many. Every folder of the internal namespace is ours; elsewhere those whose metadata says so.
     """
-    io = lake_io(spark)
+    with lake_io(spark) as io:
+        return _remove_abandoned(spark, io, cut, older_than_ms)
+
+
+def _remove_abandoned(spark: SparkSession, io: Java, cut: Cut, older_than_ms: int) -> int:
     warehouse = str(spark.conf.get(f"spark.sql.catalog.{LAKE}.warehouse")).rstrip("/")
     owned = {table_folder(pointer.location) for pointer in cut.pointers.values()}
     removed = 0

@@ -4,6 +4,8 @@ folder: another table may already live there under the same name.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from spark_trickle.names import LAKE
@@ -18,8 +20,7 @@ HADOOP_IO = "org.apache.iceberg.hadoop.HadoopFileIO"
 
 def purge(spark: SparkSession, location: str) -> None:
     """Delete data, deletes, manifests and metadata of a dropped table, given its last metadata file."""
-    with spark_errors(f"deleting the files of '{location}'"):
-        io = lake_io(spark)
+    with spark_errors(f"deleting the files of '{location}'"), lake_io(spark) as io:
         if not io.newInputFile(location).exists():
             return
         iceberg = jvm(spark).org.apache.iceberg
@@ -29,8 +30,9 @@ def purge(spark: SparkSession, location: str) -> None:
         remove_empty_folders(spark, io, f"{root}/data", f"{root}/metadata", root)
 
 
-def lake_io(spark: SparkSession) -> Java:
-    """Access to files as the catalog `lake` of this session has it."""
+@contextmanager
+def lake_io(spark: SparkSession) -> Iterator[Java]:
+    """Access to files as the catalog `lake` of this session has it. Clients of object stores have connections."""
     java = jvm(spark)
     prefix = f"spark.sql.catalog.{LAKE}."
     properties = java.java.util.HashMap()
@@ -38,9 +40,13 @@ def lake_io(spark: SparkSession) -> Java:
         if key.startswith(prefix):
             properties.put(key.removeprefix(prefix), value)
     configuration = spark._jsparkSession.sessionState().newHadoopConf()
-    return java.org.apache.iceberg.CatalogUtil.loadFileIO(
+    io = java.org.apache.iceberg.CatalogUtil.loadFileIO(
         properties.getOrDefault("io-impl", HADOOP_IO), properties, configuration
     )
+    try:
+        yield io
+    finally:
+        io.close()
 
 
 def remove_empty_folders(spark: SparkSession, io: Java, *folders: str) -> None:

@@ -8,24 +8,26 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from spark_trickle.errors import ConfigError, UnavailableError
 from spark_trickle.names import DEFAULT_NAMESPACE, LAKE
+from spark_trickle.spark.stores import (
+    LAKE_PREFIX,
+    PACKAGES,
+    Store,
+    file_settings,
+    is_ours,
+    packages_for,
+    start_settings,
+    store_of,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-ICEBERG_VERSION = "1.11.0"
-PACKAGES = (
-    f"org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:{ICEBERG_VERSION}",
-    "org.xerial:sqlite-jdbc:3.50.3.0",
-    "org.postgresql:postgresql:42.7.8",
-)
-EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,7 @@ class Sessions:
         self._master = master
         self._driver_memory = driver_memory
         self._extra = dict(extra)
+        self._files: Mapping[str, str] = {}
         self._lock = threading.Lock()
         self._main: SparkSession | None = None
         self._ours = False
@@ -123,8 +126,12 @@ class Sessions:
                 else:
                     session, self._ours = _CONTEXT.enter(self._start)
                 try:
-                    _require_iceberg(session)
-                    self._main = _configured(session, self._lake)
+                    known = {**_set_for_lake(session), **self._extra}
+                    _require_jars(
+                        session, packages_for(self._lake.warehouse, known), store_of(self._lake.warehouse, known)
+                    )
+                    self._files = file_settings(self._lake.warehouse, known)
+                    self._main = _configured(session, self._lake, self._files)
                 except BaseException:
                     if self._ours:
                         _CONTEXT.leave(session)
@@ -133,7 +140,7 @@ class Sessions:
 
     def beside(self, lake: LakeAddress) -> SparkSession:
         """A session of its own: own settings, temporary views and catalog; same executors."""
-        return _configured(self.main.newSession(), lake)
+        return _configured(self.main.newSession(), lake, self._files)
 
     def stop(self) -> None:
         """End Spark if we started it and nobody else uses it."""
@@ -147,7 +154,8 @@ class Sessions:
         from pyspark.sql import SparkSession
 
         builder = SparkSession.builder.master(self._master).appName("spark-trickle")
-        for key, value in {**self._defaults(), **self._extra}.items():
+        settings = start_settings(self._lake.warehouse, self._extra)
+        for key, value in {**self._defaults(), **settings}.items():
             builder = builder.config(key, value)
         try:
             spark = builder.getOrCreate()
@@ -162,8 +170,6 @@ class Sessions:
     def _defaults(self) -> dict[str, str]:
         cores = os.cpu_count() or 2
         return {
-            "spark.jars.packages": ",".join(PACKAGES),
-            "spark.sql.extensions": EXTENSIONS,
             "spark.driver.memory": self._driver_memory,
             # Spark's 200 suits a cluster; adaptive execution joins partitions that turn out small. Refreshes of small
             # changes use one.
@@ -181,10 +187,10 @@ class Sessions:
         }
 
 
-def _configured(spark: SparkSession, lake: LakeAddress) -> SparkSession:
+def _configured(spark: SparkSession, lake: LakeAddress, files: Mapping[str, str]) -> SparkSession:
     from spark_trickle.spark.failures import spark_errors
 
-    for key, value in lake.conf().items():
+    for key, value in {**files, **lake.conf()}.items():
         spark.conf.set(key, value)
     with spark_errors("opening the catalog"):
         _load_lake(spark)
@@ -238,16 +244,23 @@ def _own_lake(given: SparkSession, lake: LakeAddress) -> SparkSession:
     return given if present in (None, lake.jdbc_url) else given.newSession()
 
 
-def _require_iceberg(spark: SparkSession) -> None:
+def _set_for_lake(spark: SparkSession) -> dict[str, str]:
+    """What a session says of the catalog `lake`, other than where it is."""
+    return {
+        key: value for key, value in spark.conf.getAll.items() if key.startswith(f"{LAKE_PREFIX}.") and not is_ours(key)
+    }
+
+
+def _require_jars(spark: SparkSession, packages: Sequence[str], store: Store | None) -> None:
     """A user's own session may lack the jars: say so before the first query fails obscurely."""
     jvm: Any = spark._jvm
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-    for resource, package in (
-        ("org/apache/iceberg/spark/SparkCatalog.class", PACKAGES[0]),
-        ("org/sqlite/JDBC.class", PACKAGES[1]),
-    ):
-        if loader.getResource(resource) is None:
+    needed = [("org.apache.iceberg.spark.SparkCatalog", PACKAGES[0]), ("org.sqlite.JDBC", PACKAGES[1])]
+    if store is not None:
+        needed.append((store.client, store.package))
+    for name, package in needed:
+        if loader.getResource(f"{name.replace('.', '/')}.class") is None:
             raise ConfigError(
                 f"the given SparkSession does not have {package} on its class path",
-                hint=f"Start it with spark.jars.packages={','.join(PACKAGES)}",
+                hint=f"Start it with spark.jars.packages={','.join(packages)}",
             )

@@ -7,7 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from spark_trickle.cli.doctor import check_jars, check_java, check_package, check_python, check_warehouse, find_java
+from spark_trickle.cli.doctor import (
+    check_jars,
+    check_java,
+    check_package,
+    check_python,
+    check_store,
+    check_warehouse,
+    find_java,
+)
+from spark_trickle.spark.stores import IO_IMPL, STORES
 
 
 def program(folder: Path, version: str) -> str:
@@ -65,3 +74,15 @@ def test_a_warehouse_that_is_a_file_is_a_problem(tmp_path: Path) -> None:
 
 def test_a_warehouse_elsewhere_is_left_to_spark() -> None:
     assert check_warehouse("s3://bucket/path").result == "note"
+
+
+def test_a_warehouse_in_an_object_store_says_what_reaches_it_and_whether_that_is_there(tmp_path: Path) -> None:
+    (note,) = check_store("s3://bucket/path", {}, [tmp_path])
+    assert note.result == "note" and "S3FileIO" in note.detail and "network" in note.to_do
+    (tmp_path / f"{STORES['s3'].package.replace(':', '_', 1).replace(':', '-')}.jar").touch()
+    assert [check.result for check in check_store("s3://bucket/path", {}, [tmp_path])] == ["ok"]
+    (given,) = check_store("gs://bucket/path", {"spark.jars": "/jars/iceberg-gcp-bundle-1.11.0.jar"}, [tmp_path])
+    assert given.result == "ok" and "GCSFileIO" in given.detail
+    (chosen,) = check_store("s3://bucket/path", {IO_IMPL: "com.example.IO"}, [tmp_path])
+    assert "com.example.IO" in chosen.detail
+    assert list(check_store(str(tmp_path), {}, [tmp_path])) == []
