@@ -24,13 +24,14 @@ from spark_trickle.spark.failures import spark_errors, sql_errors
 from spark_trickle.spark.held import NOTHING_HELD, Held
 from spark_trickle.spark.jobs import counting_jobs, fair_share
 from spark_trickle.spark.lookups import Lookups
-from spark_trickle.spark.parallel import Turns, in_parallel
+from spark_trickle.spark.parallel import in_parallel
 from spark_trickle.spark.planning import planned_for
 from spark_trickle.spark.relations import Leaves
 from spark_trickle.spark.remembered import Remembered
 from spark_trickle.spark.reuse import reusable
 from spark_trickle.spark.sessions import active
 from spark_trickle.spark.sharing import Brought, KnownChange, SharedChanges
+from spark_trickle.spark.turns import Turns
 from spark_trickle.spark.workspace import Workspace, Workspaces
 from spark_trickle.spark.write import NOTHING, Writer, Written
 from spark_trickle.storage.changes import ChangeFeed

@@ -41,7 +41,9 @@ class Held:
     def __init__(self, most_rows: int, most_bytes: int = MOST_BYTES) -> None:
         self.most_rows = most_rows
         """Larger tables are not held."""
-        self._contents: Newest[tuple[str, int | None, int], Contents] = Newest(most_bytes, _bytes)
+        self._contents: Newest[tuple[str, int | None, int], Contents] = Newest(
+            most_bytes, _bytes, family=lambda version: version[0]
+        )
 
     def get(self, version: Pin) -> Contents | None:
         return self._contents.get(_key(version))

@@ -157,7 +157,8 @@ def _remove_old(io: Java, files: Iterable[Java], older_than_ms: int) -> int:
 
 def _files(spark: SparkSession, io: Java, folder: str) -> Iterator[Java]:
     """Every file below a folder, with its age."""
-    yield from Bulk(spark).to_list(io.listPrefix(f"{folder}/"))
+    # Not `yield from`: whoever stops half way would close the Java iterator, which has no such method.
+    return (file for file in Bulk(spark).to_list(io.listPrefix(f"{folder}/")))
 
 
 def _alive(process: int) -> bool:

@@ -22,9 +22,9 @@ from spark_trickle.delta.plan import WEIGHT
 from spark_trickle.model.frontier import Pin
 from spark_trickle.names import TableName, quote
 from spark_trickle.spark.local import Spares, fetch, hand_back, intervals, key_predicate, travels
-from spark_trickle.spark.parallel import Turns
 from spark_trickle.spark.readers import Columns, Readers
 from spark_trickle.spark.sharing import Brought, exact, netted
+from spark_trickle.spark.turns import Turns
 from spark_trickle.storage.newest import Newest, size_in_bytes
 
 if TYPE_CHECKING:
@@ -89,7 +89,11 @@ class _Place:
 class RecentLookups:
     """What any refresh of this process looked up."""
 
-    kept: Newest[_Place, _Found] = field(default_factory=lambda: Newest(MOST_BYTES, lambda found: found.bytes))
+    kept: Newest[_Place, _Found] = field(
+        default_factory=lambda: Newest(
+            MOST_BYTES, lambda found: found.bytes, family=lambda place: (place.table.uuid, place.column)
+        )
+    )
     turns: Turns = field(default_factory=Turns)
 
 

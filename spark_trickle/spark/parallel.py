@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
@@ -22,13 +21,3 @@ def in_parallel(session: SparkSession, work: Mapping[Key, Callable[[], Found]]) 
         # A thread of its own would not be counted: what Spark knows of this one goes with it.
         begun = {key: pool.submit(inheritable_thread_target(session)(task)) for key, task in work.items()}
     return {key: future.result() for key, future in begun.items()}
-
-
-class Turns:
-    """A lock for each key: what two threads want at once, one of them does, and the other finds it done."""
-
-    def __init__(self) -> None:
-        self._locks: dict[Hashable, threading.Lock] = {}
-
-    def of(self, key: Hashable) -> threading.Lock:
-        return self._locks.setdefault(key, threading.Lock())

@@ -12,6 +12,10 @@ from spark_trickle.spark.readers import Readers
 from spark_trickle.spark.sharing import RecentChanges
 from spark_trickle.storage.bounds import FileBounds
 from spark_trickle.storage.changes import SeenFiles
+from spark_trickle.storage.newest import Newest
+
+MOST_PLANS = 5_000
+"""Of more stream tables than this, those that were refreshed least recently are planned again."""
 
 PlanKey = tuple[str, tuple[tuple[str, int], ...]]
 
@@ -19,15 +23,15 @@ PlanKey = tuple[str, tuple[tuple[str, int], ...]]
 class Plans:
     """Plans already made in this process. A plan follows from the query and the shapes of its sources."""
 
-    def __init__(self) -> None:
-        self._made: dict[PlanKey, AnalyzedQuery] = {}
+    def __init__(self, most: int = MOST_PLANS) -> None:
+        # Shapes that were do not come again: of each query the last plan is kept.
+        self._made: Newest[PlanKey, AnalyzedQuery] = Newest(most, family=lambda key: key[0], most_of_family=1)
 
     def get(self, key: PlanKey, make: Callable[[], AnalyzedQuery]) -> AnalyzedQuery:
         found = self._made.get(key)
         if found is None:
-            if len(self._made) > 10_000:
-                self._made.clear()
-            found = self._made[key] = make()
+            found = make()
+            self._made.put(key, found)
         return found
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,16 @@ from spark_trickle.spark.stores import (
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+_KEPT_FOR_LONG = {
+    # Broadcasts and shuffles of refreshes that are over go once the JVM has collected; by itself it does when it must.
+    "spark.cleaner.periodicGC.interval": "5min",
+    # Spark remembers plans and figures of a thousand queries for its pages, which nobody sees here. Jobs are counted.
+    "spark.sql.ui.retainedExecutions": "200",
+    "spark.ui.retainedStages": "500",
+    "spark.ui.retainedTasks": "10000",
+}
+"""What Spark keeps of the past, in a process that runs for days."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +194,7 @@ class Sessions:
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.scheduler.mode": "FAIR",
+            **_KEPT_FOR_LONG,
         }
 
 
@@ -206,6 +217,18 @@ def _load_lake(spark: SparkSession) -> None:
     mine: Any = spark._jsparkSession
     with active(spark):
         mine.sessionState().catalogManager().catalog(LAKE)
+
+
+def close_lake(spark: SparkSession) -> None:
+    """Close the connections that a session's catalog has open: the JVM would keep them until it ends.
+
+    Where Spark itself has gone there is nothing left to close, and what made it go is being told already.
+    """
+    from spark_trickle.spark.failures import spark_errors
+
+    mine: Any = spark._jsparkSession
+    with suppress(UnavailableError), spark_errors("closing the catalog"):
+        mine.sessionState().catalogManager().catalog(LAKE).icebergCatalog().close()
 
 
 @contextmanager

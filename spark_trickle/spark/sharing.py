@@ -21,9 +21,10 @@ from pyspark.sql import types as t
 from spark_trickle.delta.plan import WEIGHT
 from spark_trickle.names import TableName, quote
 from spark_trickle.spark.local import fetch, hand_back, travels
-from spark_trickle.spark.parallel import Turns, in_parallel
+from spark_trickle.spark.parallel import in_parallel
 from spark_trickle.spark.readers import Columns
 from spark_trickle.spark.sessions import in_session
+from spark_trickle.spark.turns import Turns
 from spark_trickle.storage.newest import Newest, size_in_bytes
 from spark_trickle.storage.windows import Span, Window
 
@@ -69,7 +70,9 @@ MOST_BYTES = 128 * 1024 * 1024
 class RecentChanges:
     """Changes that were brought here by any refresh of this process."""
 
-    kept: Newest[Span, Fetched] = field(default_factory=lambda: Newest(MOST_BYTES, lambda change: change.bytes))
+    kept: Newest[Span, Fetched] = field(
+        default_factory=lambda: Newest(MOST_BYTES, lambda change: change.bytes, family=lambda span: span.uuid)
+    )
     turns: Turns = field(default_factory=Turns)
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from spark_trickle.model.frontier import Pointer
 from spark_trickle.names import LAKE, TableName
-from spark_trickle.spark.sessions import LakeAddress, Sessions
+from spark_trickle.spark.sessions import LakeAddress, Sessions, close_lake
 from spark_trickle.spark.user_functions import share_functions
 
 if TYPE_CHECKING:
@@ -142,9 +142,12 @@ class Workspace:
             sibling = self._siblings.pop()  # a list is safe to take from in any thread
         except IndexError:
             sibling = Workspace(self._sessions, self._warehouse, self._pointers)
-        sibling._take_functions()
-        yield sibling
-        # What failed in it is not used again: see `Workspaces.lend`.
+        try:
+            sibling._take_functions()
+            yield sibling
+        except BaseException:
+            close_lake(sibling.session)  # it is not used again: see `Workspaces.lend`
+            raise
         sibling.clear_views()
         self._siblings.append(sibling)
 
@@ -159,6 +162,10 @@ class Workspace:
         self.views.clear()
 
     def close(self) -> None:
+        """Let go of the private database, and of what the sessions have open of it."""
+        for workspace in (self, *self._siblings):
+            close_lake(workspace.session)
+        self._siblings.clear()
         self._pointers.close()
 
     def _take_functions(self) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 
 MOST_FILES = 2_000
 """Tables with more files are not looked at: Spark's planning of the scan skips what it can."""
-MOST_VERSIONS = 64
+MOST_KNOWN_FILES = 20_000
+"""Of all tables together: the JVM keeps the bounds of each file's columns."""
 
 _METHODS = "java.lang.invoke.MethodHandle"
 _PREDICATE = "org.apache.iceberg.relocated.com.google.common.base.Predicate"
@@ -29,11 +31,19 @@ _ITERABLES = "org.apache.iceberg.relocated.com.google.common.collect.Iterables"
 _EVALUATOR = "org.apache.iceberg.expressions.InclusiveMetricsEvaluator"
 
 
+@dataclass(frozen=True, slots=True)
+class _Files:
+    listed: Java
+    count: int
+
+
 class FileBounds:
     """Files of versions of tables that were asked about before. Any thread may ask."""
 
-    def __init__(self, most_versions: int = MOST_VERSIONS) -> None:
-        self._known: Newest[tuple[str, int], Java] = Newest(most_versions)
+    def __init__(self, most_files: int = MOST_KNOWN_FILES) -> None:
+        self._known: Newest[tuple[str, int], _Files] = Newest(
+            most_files, lambda files: 1 + files.count, family=lambda version: version[0]
+        )
 
     def share(self, spark: SparkSession, name: TableName, column: str, ranges: Sequence[tuple[Any, Any]]) -> float:
         """The part of a table's rows that lies in files which may hold a value within the ranges.
@@ -59,14 +69,14 @@ class FileBounds:
         version = (str(table.uuid()), snapshot)
         found = self._known.get(version)
         if found is not None:
-            return found
+            return found.listed
         tasks = table.newScan().useSnapshot(snapshot).includeColumnStats().planFiles()
         try:
-            found = bulk.to_list(bulk.map(bulk.to_list(tasks), "ContentScanTask.file"))
+            listed = bulk.to_list(bulk.map(bulk.to_list(tasks), "ContentScanTask.file"))
         finally:
             tasks.close()
-        self._known.put(version, found)
-        return found
+        self._known.put(version, _Files(listed, int(listed.size())))
+        return listed
 
 
 def _predicate(spark: SparkSession, evaluator: Java) -> Java:

@@ -50,9 +50,11 @@ _BROADCAST_ROWS = 1_000_000
 class SeenFiles:
     """The files of versions that were compared before: the end of one window is the start of the next."""
 
-    def __init__(self, most_versions: int = 100, most_files: int = 2_000) -> None:
-        self._most_files = most_files
-        self._seen: Newest[tuple[str, int, int], tuple[Java, list[FileState]]] = Newest(most_versions)
+    def __init__(self, most_of_a_version: int = 2_000, most_files: int = 20_000) -> None:
+        self._most_of_a_version = most_of_a_version
+        self._seen: Newest[tuple[str, int, int], tuple[Java, list[FileState]]] = Newest(
+            most_files, lambda seen: 1 + len(seen[1]), family=lambda version: version[0]
+        )
 
     def of(
         self, version: tuple[str, int, int], look: Callable[[], tuple[Java, list[FileState]]]
@@ -61,7 +63,7 @@ class SeenFiles:
         found = self._seen.get(version)
         if found is None:
             found = look()
-            if len(found[1]) <= self._most_files:
+            if len(found[1]) <= self._most_of_a_version:
                 self._seen.put(version, found)
         return found
 

@@ -63,7 +63,7 @@ def test_a_table_without_files_has_none_to_read(lab: Lab) -> None:
 
 
 def test_each_version_has_its_own_files(table: Table) -> None:
-    bounds = FileBounds(most_versions=1)
+    bounds = FileBounds(most_files=7)
     assert bounds.share(table.spark, table.name, "id", [(0, 10)]) == 0.25
     table.run("INSERT INTO {t} SELECT /*+ REPARTITION(1) */ 5, 5, NULL, NULL, NULL FROM range(400)")
     assert bounds.share(table.spark, table.name, "id", [(0, 10)]) == 500 / 800

@@ -12,6 +12,7 @@ from spark_trickle.delta.plan import WEIGHT
 from spark_trickle.model.frontier import Pin
 from spark_trickle.names import TableName
 from spark_trickle.spark.held import Contents, Held, changed, places
+from spark_trickle.storage.newest import size_in_bytes
 
 SCHEMA = t.StructType([t.StructField("k", t.LongType()), t.StructField("d", t.DoubleType())])
 Rows = list[tuple[int | None, float | None]]
@@ -50,7 +51,7 @@ def test_what_is_not_tiny_is_not_held() -> None:
 
 
 def test_memory_is_bounded_and_what_was_not_asked_for_goes_first() -> None:
-    held = Held(10, most_bytes=2 * contents(10).rows.nbytes)
+    held = Held(10, most_bytes=2 * size_in_bytes(contents(10).rows))
     held.put(version(1), contents(10))
     held.put(version(2), contents(10))
     assert held.get(version(1)) is not None

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from spark_trickle.model.frontier import Pin
 from spark_trickle.names import TableName
-from spark_trickle.spark.readers import Readers
+from spark_trickle.spark.readers import MOST_READERS, Readers
 
 A, B, C = (TableName.parse(name) for name in ("a", "b", "c"))
 ORDERS = Pin(TableName.parse("orders"), "u-1", 10, 0, "v10.json")
@@ -50,3 +50,17 @@ def test_keys_have_the_names_that_those_gave_them_who_look_up_rows() -> None:
     readers.looks(ORDERS, "k", B, "p_k")
     readers.looks(ORDERS, "price", C, "cost")
     assert readers.called(LATER, "k", {A: ("k",), C: ("k",)}) == {"o_k", "l_k"}
+
+
+def test_readers_that_come_and_go_are_forgotten_and_those_that_stay_are_not() -> None:
+    readers = Readers()
+    for number in range(3 * MOST_READERS):
+        passing = TableName.parse(f"t{number}")
+        readers.note(ORDERS, passing, ("k",), kept=True)
+        readers.looks(ORDERS, "k", passing, "o_k")
+        readers.note(ORDERS, A, ("k",), kept=True)
+        readers.looks(ORDERS, "k", A, "a_k")
+    waiting = readers.waiting(ORDERS, LATER)
+    assert A in waiting and len(waiting) == MOST_READERS
+    assert readers.called(ORDERS, "k", [A]) == {"a_k"}
+    assert len(readers.looking(ORDERS, "k", waiting)) == MOST_READERS

@@ -31,3 +31,14 @@ def test_what_is_too_large_alone_makes_nothing_else_go() -> None:
     assert (kept.get("a"), kept.get("b")) == ("one", None)
     kept.put("a", "much too long")
     assert kept.get("a") is None, "what it was is no longer so"
+
+
+def test_of_a_family_only_the_newest_are_kept() -> None:
+    kept: Newest[tuple[str, int], str] = Newest(100, family=lambda version: version[0], most_of_family=2)
+    kept.put(("other", 0), "0")
+    for version in range(50):
+        kept.put(("t", version), str(version))
+        assert kept.get(("t", 0)) == "0", "it is asked for all along"
+    assert [key for key, _ in kept.items()] == [("other", 0), ("t", 49), ("t", 0)]
+    kept.put(("t", 0), "again")
+    assert (kept.get(("t", 49)), kept.get(("t", 0)), len(kept)) == ("49", "again", 3)

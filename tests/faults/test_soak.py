@@ -1,0 +1,73 @@
+"""A process that runs for days holds no more after many rounds than after some.
+
+By default this is a short run. `TRICKLE_SOAK_ROUNDS=400` makes so many rounds, with narrower bounds; `-s` shows the
+figures.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from statistics import median
+
+import pytest
+
+from tests.faults.soak import Sample
+
+pytestmark = pytest.mark.spark
+
+ROOT = Path(__file__).parents[2]
+SHORT = 30
+LONG = int(os.environ.get("TRICKLE_SOAK_ROUNDS", "0"))
+SECONDS_PER_ROUND = 30
+
+MOST_A_ROUND = {
+    "python_objects": 20.0,
+    "java_proxies": 0.5,
+    "python_mb": 0.05,
+    "heap_mb": 0.1,
+    "beside_heap_mb": 0.1,
+}
+"""By how much a figure may grow in a round of a long run; a short one is not yet as steady."""
+SHORT_IS_LESS_STEADY = 10
+MOST_AT_ALL = {"python_threads": 2, "java_threads": 60, "open_files": 10, "temporary_files": 40}
+"""By how much a figure may grow, however many rounds. The JVM's threads are those of Spark's pools, all bounded."""
+
+
+def soaked(folder: Path, rounds: int) -> list[Sample]:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.faults.soak", str(folder), str(rounds)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60 + SECONDS_PER_ROUND * rounds,
+        cwd=ROOT,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    return [Sample(**json.loads(line)) for line in done.stdout.splitlines()]
+
+
+def test_a_process_that_goes_on_and_on_holds_no_more_than_at_first(tmp_path: Path) -> None:
+    rounds = LONG or SHORT
+    samples = soaked(tmp_path, rounds)
+    assert [sample.number for sample in samples] == list(range(rounds))
+    # The first rounds fill what is bounded. Then two windows, each with all kinds of changes.
+    former, latter = samples[rounds * 2 // 5 : rounds * 7 // 10], samples[rounds * 7 // 10 :]
+    apart = rounds * 3 // 10
+
+    def grown(figure: str) -> float:
+        before, after = (median(getattr(sample, figure) for sample in window) for window in (former, latter))
+        return float(after - before)
+
+    allowed = {figure: most * apart * (1 if LONG else SHORT_IS_LESS_STEADY) for figure, most in MOST_A_ROUND.items()}
+    allowed |= MOST_AT_ALL
+    found = {figure: grown(figure) for figure in allowed}
+    if LONG:
+        for sample in samples[:: max(1, rounds // 20)]:
+            print(sample)  # noqa: T201
+        print(f"grown in {apart} rounds: {found}")  # noqa: T201
+    assert {figure: by for figure, by in found.items() if by > allowed[figure]} == {}, (found, samples[-1])
+    assert median(s.seconds for s in latter) <= 1.5 * median(s.seconds for s in former)
