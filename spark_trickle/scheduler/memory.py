@@ -63,6 +63,7 @@ class Memory:
         busy = {name for unit in self.touched for name in self.board.units[unit].members} if self.board else set()
         if self.cut is None or self.board is None or cut.generation != self.cut.generation:
             self.board = self.make_board(cut)
+            self.quiet = {name: moment for name, moment in self.quiet.items() if name in self.board.unit_of}
             self.touched = frozenset(_with_work(self.board, cut, range(len(self.board.units))))
         else:
             moved = _moved(self.board, self.cut, cut)

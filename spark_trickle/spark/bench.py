@@ -285,6 +285,7 @@ class Bench:
     def drop(self, table: TableName) -> None:
         with spark_errors(f"dropping '{table}'"):
             self.workspace.session.sql(f"DROP TABLE IF EXISTS {table.sql}")
+        self._common.remembered.forget(table)
 
     def staged(self) -> dict[TableName, tuple[Pointer | None, Pointer | None]]:
         return self.workspace.staged()
@@ -312,7 +313,7 @@ class Bench:
             here = self.pin_of(source.table)
             shapes.append((here.uuid, here.schema_id) if here else ("", 0))
         return self._common.remembered.plans.get(
-            (f"{table.name}\n{table.query}", tuple(shapes)), lambda: analyze(self.workspace, table.query, ())
+            (table.name, table.query, tuple(shapes)), lambda: analyze(self.workspace, table.query, ())
         )
 
     def _leaves(

@@ -86,6 +86,16 @@ class Readers:
             wanted = set(among)
             return {called for name, called in self._looked(source, column) if name in wanted}
 
+    def forget(self, reader: TableName) -> None:
+        """It is no more."""
+        with self._lock:
+            for _, known in self._readers.items():
+                known.forget(reader)
+            for _, did in self._lookers.items():
+                for key, _ in did.items():
+                    if key[0] == reader:
+                        did.forget(key)
+
     def _looked(self, source: Pin, column: str) -> list[tuple[TableName, str]]:
         did = self._lookers.get((source.uuid, source.schema_id, column))
         return [] if did is None else [key for key, _ in did.items()]

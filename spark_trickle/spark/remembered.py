@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from spark_trickle.names import TableName
 from spark_trickle.spark.analysis import AnalyzedQuery
 from spark_trickle.spark.held import Held
 from spark_trickle.spark.lookups import RecentLookups
@@ -17,22 +18,26 @@ from spark_trickle.storage.newest import Newest
 MOST_PLANS = 5_000
 """Of more stream tables than this, those that were refreshed least recently are planned again."""
 
-PlanKey = tuple[str, tuple[tuple[str, int], ...]]
+PlanKey = tuple[TableName, str, tuple[tuple[str, int], ...]]
+"""A stream table, its query, and the shapes of its sources."""
 
 
 class Plans:
     """Plans already made in this process. A plan follows from the query and the shapes of its sources."""
 
     def __init__(self, most: int = MOST_PLANS) -> None:
-        # Shapes that were do not come again: of each query the last plan is kept.
-        self._made: Newest[PlanKey, AnalyzedQuery] = Newest(most, family=lambda key: key[0], most_of_family=1)
+        # Shapes and queries that were do not come again: of each stream table the last plan is kept.
+        self._made: Newest[TableName, tuple[PlanKey, AnalyzedQuery]] = Newest(most)
 
     def get(self, key: PlanKey, make: Callable[[], AnalyzedQuery]) -> AnalyzedQuery:
-        found = self._made.get(key)
-        if found is None:
-            found = make()
-            self._made.put(key, found)
-        return found
+        found = self._made.get(key[0])
+        if found is None or found[0] != key:
+            found = key, make()
+            self._made.put(key[0], found)
+        return found[1]
+
+    def forget(self, name: TableName) -> None:
+        self._made.forget(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,3 +51,8 @@ class Remembered:
     readers: Readers = field(default_factory=Readers)
     changes: RecentChanges = field(default_factory=RecentChanges)
     lookups: RecentLookups = field(default_factory=RecentLookups)
+
+    def forget(self, table: TableName) -> None:
+        """A stream table is dropped: nobody will ask for what follows from its query."""
+        self.plans.forget(table)
+        self.readers.forget(table)

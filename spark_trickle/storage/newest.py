@@ -50,6 +50,11 @@ class Newest(Generic[Key, Value]):
                     self._families[self._family(key)].move_to_end(key)
             return found
 
+    def forget(self, key: Key) -> None:
+        with self._lock:
+            if key in self._values:
+                self._remove(key)
+
     def items(self) -> list[tuple[Key, Value]]:
         """All of them, which does not count as asking."""
         with self._lock:

@@ -64,3 +64,5 @@ def test_readers_that_come_and_go_are_forgotten_and_those_that_stay_are_not() ->
     assert A in waiting and len(waiting) == MOST_READERS
     assert readers.called(ORDERS, "k", [A]) == {"a_k"}
     assert len(readers.looking(ORDERS, "k", waiting)) == MOST_READERS
+    readers.forget(A)
+    assert A not in readers.waiting(ORDERS, LATER) and readers.called(ORDERS, "k", [A]) == set()
