@@ -1,6 +1,6 @@
 # 'make' lists what there is. Everything runs from .venv, which 'make setup' fills.
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test demo test test-fast test-spark lint format fuzz bench clean
+.PHONY: help setup setup-test demo test test-fast test-spark lint format fuzz fuzz-spark bench clean
 
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
@@ -39,6 +39,10 @@ format: setup ## Put the code into its format
 
 fuzz: setup ## Random queries against their recomputation: many, with totals
 	$(BIN)/python -m tests.support.fuzz --cases 5000 --processes 2
+
+fuzz-spark: setup ## The same on Spark: hostile names, values and settings; CASES=5000, then once more with tiny limits
+	$(BIN)/python -m tests.support.fuzz --spark --cases $(or $(CASES),500)
+	$(BIN)/python -m tests.support.fuzz --spark --cases $(or $(CASES),500) --tiny-limits
 
 bench: setup ## Measure incremental against full; SF=1 for TPC-H (CHANGES=0.01, ROWS=8000, QUERIES=1,5-7, WAREHOUSE=folder)
 ifdef SF

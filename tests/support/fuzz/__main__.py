@@ -90,6 +90,22 @@ def _totals(found: Iterator[Totals], seconds: float) -> Totals:
     return totals
 
 
+def _on_spark(asked: argparse.Namespace) -> int:
+    from tests.support.fuzz.many_on_spark import many
+
+    first: int = secrets.randbelow(1_000_000_000) if asked.seed is None else asked.seed
+    return many(
+        asked.cases,
+        first,
+        asked.seconds,
+        asked.shrink,
+        tiny=asked.tiny_limits,
+        names=not asked.plain_names,
+        values=not asked.plain_values,
+        settings=not asked.plain_settings,
+    )
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.support.fuzz", description=__doc__)
     parser.add_argument("--cases", type=int, default=2000)
@@ -102,7 +118,14 @@ def main() -> int:
     parser.add_argument("--with", dest="always", default="", help="constructs that every query shall have, if it can")
     parser.add_argument("--only", default="", help="leave out all other constructs")
     parser.add_argument("--shrink", type=int, default=3, help="how many failures to shrink and show")
+    parser.add_argument("--spark", action="store_true", help="on Spark and Iceberg, many stream tables of one lake")
+    parser.add_argument("--tiny-limits", action="store_true", help="with --spark: as if all tables were large")
+    parser.add_argument("--plain-names", action="store_true", help="with --spark: no hostile names")
+    parser.add_argument("--plain-values", action="store_true", help="with --spark: no extreme values")
+    parser.add_argument("--plain-settings", action="store_true", help="with --spark: the session stays as it is")
     asked = parser.parse_args()
+    if asked.spark:
+        return _on_spark(asked)
     without = frozenset(filter(None, asked.without.split(",")))
     if asked.only:
         without |= frozenset(FEATURES) - frozenset(asked.only.split(","))

@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from tests.support.fuzz.schema import COMPARABLE, NUMBERS, POOLS, Kind
+from tests.support.fuzz.schema import COMPARABLE, NUMBERS, ORDERED_WILD, POOLS, Kind
+from tests.support.fuzz.wild import WILD
 
 _COMPARE = ("=", "=", "=", "<>", "<", "<=", ">", ">=", "<=>")
 _ODD = ("-0.7001", "0.3001", "1.7001")
@@ -70,6 +71,8 @@ class Expressions:
         return self.random.choice(found) if found else None
 
     def literal(self, kind: Kind) -> str:
+        if kind in ORDERED_WILD:
+            return self.random.choice(self.random.choice(WILD[kind][1])[1])
         value = self.random.choice(POOLS[kind])
         match kind:
             case Kind.DOUBLE:
@@ -85,6 +88,9 @@ class Expressions:
         term = self.pick(reach, (kind,))
         if term is not None and self.random.random() < 0.85:
             return term.text
+        inner = self.pick(reach, tuple(_INSIDE)) if kind is Kind.INT else None
+        if inner is not None and self.random.random() < 0.7:
+            return _INSIDE[inner.kind].format(inner.text)
         number = self.pick(reach, (Kind.INT,))
         if number is not None and kind in (Kind.DECIMAL, Kind.DOUBLE, Kind.TEXT) and self.random.random() < 0.5:
             return f"CAST({number.text} AS {_CAST[kind]})"
@@ -93,9 +99,9 @@ class Expressions:
     def expression(self, kind: Kind, reach: Reach, size: int = 2) -> str:
         """An expression of a kind; a smaller size is a simpler one."""
         random = self.random
-        if kind in (Kind.RATIO, Kind.APPROXIMATE):
+        if kind in (Kind.RATIO, Kind.APPROXIMATE, Kind.DICTIONARY):
             term = self.pick(reach, (kind,))
-            return term.text if term else "CAST(NULL AS DOUBLE)"
+            return term.text if term else _SHOWN_ONLY[kind]
         if size <= 0 or random.random() < 0.45:
             return self.leaf(kind, reach)
         if self.may_nest(reach) and self.may("scalar subquery", 0.12):
@@ -189,6 +195,23 @@ class Expressions:
         raise NotImplementedError
 
 
+_SHOWN_ONLY = {
+    Kind.RATIO: "CAST(NULL AS DOUBLE)",
+    Kind.APPROXIMATE: "CAST(NULL AS DOUBLE)",
+    Kind.DICTIONARY: "map('z', 0)",
+}
+_INSIDE = {
+    Kind.WORDS: "LENGTH({})",
+    Kind.BYTES: "LENGTH({})",
+    Kind.DAY: "YEAR({})",
+    Kind.WALL: "DAY({})",
+    Kind.MOMENT: "HOUR({})",
+    Kind.LIST: "SIZE({})",
+    Kind.NESTED: "CARDINALITY({})",
+    Kind.RECORD: "{}.a",
+    Kind.DICTIONARY: "{}['a']",
+}
+"""Integers that are part of other values."""
 _CAST = {Kind.DECIMAL: "DECIMAL(12,2)", Kind.DOUBLE: "DOUBLE", Kind.TEXT: "STRING"}
 Part = Callable[..., str]
 
@@ -247,7 +270,7 @@ def _text(write: Expressions, part: Part) -> str:
             return f"{write.random.choice(('UPPER', 'LOWER', 'TRIM'))}({part()})"
 
 
-def _date(write: Expressions, part: Part) -> str:
+def _chosen(write: Expressions, part: Part) -> str:
     return f"{write.random.choice(('GREATEST', 'LEAST'))}({part()}, {part()})"
 
 
@@ -256,7 +279,8 @@ _FORMS: dict[Kind, Callable[[Expressions, Part], str]] = {
     Kind.DECIMAL: _decimal,
     Kind.DOUBLE: _double,
     Kind.TEXT: _text,
-    Kind.DATE: _date,
+    Kind.DATE: _chosen,
+    **dict.fromkeys(ORDERED_WILD, _chosen),
 }
 
 

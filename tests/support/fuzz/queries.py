@@ -248,6 +248,9 @@ class Queries(Relations, Windows):
             column = self.pick(reach, (Kind.INT,))
             if column:
                 return f"{random.choice(('BIT_AND', 'BIT_OR', 'BIT_XOR'))}({column.text})", Kind.INT
+        wild = self.pick(reach, (Kind.WIDE, Kind.HUGE))
+        if wild and random.random() < 0.3:
+            return f"SUM({wild.text})", wild.kind
         listed = self.pick(reach, (Kind.TEXT,))
         if listed and self.may("listagg", 0.15):
             return f"LISTAGG({listed.text}, '+') WITHIN GROUP (ORDER BY {listed.text})", Kind.TEXT
@@ -279,8 +282,14 @@ class Queries(Relations, Windows):
 
 
 def random_query(
-    random: Random, sources: tuple[Source, ...], features: frozenset[str], always: frozenset[str] = frozenset()
+    random: Random,
+    sources: tuple[Source, ...],
+    features: frozenset[str],
+    always: frozenset[str] = frozenset(),
+    *,
+    deep: tuple[int, ...] = (0, 1, 1, 2, 2, 3),
+    room: int = 6,
 ) -> tuple[Query, Queries]:
     """A query with some of the features, and its writer, which knows what it used."""
-    writer = Queries(random, features, always, sources=sources)
-    return writer.query(random.choice((0, 1, 1, 2, 2, 3)), top=True), writer
+    writer = Queries(random, features, always, sources=sources, room=room)
+    return writer.query(random.choice(deep), top=True), writer

@@ -28,10 +28,28 @@ class Kind(StrEnum):
     """A quotient of exact numbers: the same each time, but sums of such are not."""
     APPROXIMATE = "approximate"
     """Depends on the order of summing: may be shown, not be compared or computed with."""
+    WIDE = "wide"
+    """From here on: kinds with values at the edges of their types, for Spark alone; see `wild`."""
+    HUGE = "huge"
+    REAL = "real"
+    WORDS = "words"
+    BYTES = "bytes"
+    DAY = "day"
+    MOMENT = "moment"
+    WALL = "wall"
+    LIST = "list"
+    NESTED = "nested"
+    RECORD = "record"
+    DICTIONARY = "dictionary"
+    """Cannot be compared."""
 
 
 NUMBERS = (Kind.INT, Kind.DECIMAL, Kind.DOUBLE)
-COMPARABLE = (Kind.INT, Kind.DECIMAL, Kind.DOUBLE, Kind.TEXT, Kind.BOOL, Kind.DATE)
+ORDERED_WILD = (
+    Kind.WIDE, Kind.HUGE, Kind.REAL, Kind.WORDS, Kind.BYTES, Kind.DAY, Kind.MOMENT, Kind.WALL, Kind.LIST, Kind.NESTED,
+    Kind.RECORD,
+)  # fmt: skip
+COMPARABLE = (Kind.INT, Kind.DECIMAL, Kind.DOUBLE, Kind.TEXT, Kind.BOOL, Kind.DATE, *ORDERED_WILD)
 
 _PREFIX = {Kind.INT: "i", Kind.DECIMAL: "m", Kind.DOUBLE: "f", Kind.TEXT: "s", Kind.BOOL: "b", Kind.DATE: "d"}
 _TYPES = {
@@ -42,6 +60,8 @@ _TYPES = {
     Kind.BOOL: ("BOOLEAN",),
     Kind.DATE: ("DATE",),
 }
+FRIENDLY = {kind: (letter, _TYPES[kind]) for kind, letter in _PREFIX.items()}
+"""The letter of a kind's columns, and its types."""
 POOLS: dict[Kind, tuple[object, ...]] = {
     Kind.INT: (0, 1, 2, 3, 5, -1),
     Kind.DECIMAL: ("0.00", "1.50", "2.25", "-3.00", "0.10"),
@@ -96,14 +116,14 @@ def random_history(random: Random, sources: tuple[Source, ...], windows: int) ->
     few = random.choice((2, 2, 3, 6, 6, 6))
     pools = {kind: tuple(random.sample(pool, min(few, len(pool)))) for kind, pool in POOLS.items()}
     draw = partial(_value, random, pools, 0.2 if few > 2 else 0.1)
-    state: State = {source.name: _rows(random, source, 8, draw) for source in sources}
+    state: State = {source.name: random_rows(random, source, 8, draw) for source in sources}
     states = [state]
     # A change is written anew for each set of changed tables: two sets for a history, or writing takes all the time.
     some = random.sample(sources, random.randint(1, len(sources)))
     for _ in range(windows):
         state = dict(state)
         for source in random.choice((some, sources)):
-            state[source.name] = _changed(random, source, state[source.name], draw)
+            state[source.name] = changed(random, source, state[source.name], draw)
         states.append(state)
     return tuple(states)
 
@@ -111,9 +131,9 @@ def random_history(random: Random, sources: tuple[Source, ...], windows: int) ->
 Draw = Callable[[SourceColumn], object]
 
 
-def _changed(random: Random, source: Source, rows: tuple[Row, ...], draw: Draw) -> tuple[Row, ...]:
+def changed(random: Random, source: Source, rows: tuple[Row, ...], draw: Draw) -> tuple[Row, ...]:
     if random.random() < 0.1:  # truncated and filled again
-        return _rows(random, source, 6, draw)
+        return random_rows(random, source, 6, draw)
     kept = list(rows)
     for _ in range(random.randint(0, 3)):
         if kept and random.random() < 0.6:
@@ -124,13 +144,13 @@ def _changed(random: Random, source: Source, rows: tuple[Row, ...], draw: Draw) 
             row = list(kept[place])
             row[column] = draw(source.columns[column])
             kept[place] = tuple(row)
-    kept += _rows(random, source, 3, draw)
+    kept += random_rows(random, source, 3, draw)
     if kept and random.random() < 0.2:
         kept.append(random.choice(kept))
     return tuple(kept)
 
 
-def _rows(random: Random, source: Source, most: int, draw: Draw) -> tuple[Row, ...]:
+def random_rows(random: Random, source: Source, most: int, draw: Draw) -> tuple[Row, ...]:
     return tuple(tuple(draw(column) for column in source.columns) for _ in range(random.randint(0, most)))
 
 

@@ -9,22 +9,29 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from spark_trickle.errors import SqlError
 from spark_trickle.sql.parse import TrickleSpark, parse_query
-from tests.support.fuzz.cases import Bench, Case, Outcome, Verdict
+from tests.support.fuzz.cases import Case, Outcome, Verdict
 from tests.support.fuzz.schema import History, State
 
 Edit = Callable[[exp.Expr], exp.Expr | None]
 """Changes a node in place, or gives the new root."""
 
 
+class Runs(Protocol):
+    """Where a case is tried."""
+
+    def run(self, case: Case) -> Outcome: ...
+
+
 @dataclass
 class Shrinker:
-    bench: Bench
+    bench: Runs
     seconds: float = 30.0
     tried: int = 0
 

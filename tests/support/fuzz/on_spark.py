@@ -1,0 +1,232 @@
+"""Lakes of the fuzzer told to Spark and Iceberg: every query becomes a strict stream table, every refresh is to be
+differential, and what the table holds is compared with the query itself, run by Spark on the same tables.
+
+Where Spark has no answer (a sum that is too large), there is nothing to compare; the next state that has one is.
+Needs a JVM.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import shutil
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+import spark_trickle
+from spark_trickle.engine import Engine
+from spark_trickle.errors import StreamTableError, UnsupportedSqlError
+from spark_trickle.model.refresh import Action
+from tests.support.fuzz.cases import Verdict
+from tests.support.fuzz.lakes import Lake, Written
+from tests.support.fuzz.sources_on_spark import create, put
+from tests.support.printed import Printed, difference, printed
+
+THREADS = 2
+WORDS = 400
+"""As much as is told of an error: Spark's may be pages."""
+OURS = (StreamTableError,)
+SPARKS = (PySparkException, Py4JJavaError)
+TROUBLE = (
+    *OURS,
+    *SPARKS,
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    OverflowError,
+    AssertionError,
+    RecursionError,
+)
+INCREMENTAL = (Action.DIFFERENTIAL, Action.NO_DATA)
+
+
+@dataclass
+class Told:
+    """One stream table, and how it went."""
+
+    number: int
+    query: Written
+    text: str
+    """The query with its names in place."""
+    name: str
+    verdict: Verdict = Verdict.RIGHT
+    kind: str = ""
+    why: str = ""
+    actions: list[Action] = field(default_factory=list)
+    compared: int = 0
+    rows: int = 0
+    unanswered: int = 0
+    """States at which Spark itself has no answer."""
+    notes: list[str] = field(default_factory=list)
+
+    def end(self, verdict: Verdict, kind: str, why: str) -> None:
+        self.verdict, self.kind, self.why = verdict, kind, why
+
+
+@dataclass
+class Spent:
+    """Seconds, by what they went into."""
+
+    seconds: Counter[str] = field(default_factory=Counter)
+
+    def on(self, what: str, since: float) -> float:
+        now = time.monotonic()
+        self.seconds[what] += now - since  # type: ignore[assignment]
+        return now
+
+
+def tell(spark: SparkSession, lake: Lake, spent: Spent | None = None) -> list[Told]:
+    """The whole story of a lake, in a folder of its own."""
+    folder = tempfile.mkdtemp(prefix="trickle-fuzz-")
+    try:
+        settings: dict[str, Any] = {"max_consecutive_errors": 1000, **lake.limits}
+        with spark_trickle.connect(folder, spark=spark.newSession(), **settings) as engine:
+            return _Telling(engine, lake, spent or Spent()).run()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@dataclass
+class _Telling:
+    engine: Engine
+    lake: Lake
+    spent: Spent
+
+    def run(self) -> list[Told]:
+        lake, session = self.lake, self.engine.spark
+        since = time.monotonic()
+        session.sql("CREATE NAMESPACE lake.elsewhere")
+        for source in lake.sources:
+            create(session, lake, source)
+        put(session, lake, 0)
+        since = self.spent.on("tables", since)
+        told = [self._told(number, query) for number, query in enumerate(lake.queries)]
+        with ThreadPoolExecutor(THREADS) as pool:
+            list(pool.map(self._create, told))
+            since = self.spent.on("creating", since)
+            for cycle in range(1, len(lake.history)):
+                put(session, lake, cycle)
+                since = self.spent.on("changing", since)
+                going = [each for each in told if each.verdict is Verdict.RIGHT]
+                with _set(session, lake.settings.get(cycle, {})):
+                    self._refresh(going, cycle)
+                since = self.spent.on("refreshing", since)
+                list(pool.map(partial(self._look, cycle=cycle), going))
+                since = self.spent.on("comparing", since)
+        return told
+
+    def _told(self, number: int, query: Written) -> Told:
+        parts = self.lake.naming.name(f"st{number}").split("\0")
+        return Told(number, query, self.lake.naming.sql(query.text), ".".join(map(spark_trickle.names.quote, parts)))
+
+    def _create(self, each: Told) -> None:
+        try:
+            self.engine.create_stream_table(each.name, each.text, refresh_mode="DIFFERENTIAL", strict=True)
+        except TROUBLE as err:
+            refused = _refused_by_spark(self.engine.spark, each.text)
+            if refused is not None:
+                each.end(Verdict.INVALID, type(refused).__name__, _said(refused))
+            elif isinstance(err, UnsupportedSqlError):
+                each.end(Verdict.REFUSED, err.construct, _said(err))
+            else:
+                each.end(Verdict.FAILED, f"creating: {_kind(err)}", _said(err))
+
+    def _refresh(self, going: Sequence[Told], cycle: int) -> None:
+        """All at one cut; where that fails, the halves, down to the one whose fault it is."""
+        if not going:
+            return
+        try:
+            outcomes = self.engine.refresh_stream_tables([each.name for each in going])
+        except TROUBLE as err:
+            if len(going) > 1:
+                middle = len(going) // 2
+                self._refresh(going[:middle], cycle)
+                self._refresh(going[middle:], cycle)
+                return
+            if _refused_by_spark(self.engine.spark, going[0].text) is None:
+                going[0].end(Verdict.FAILED, f"refreshing: {_kind(err)}", f"{self._when(cycle)}: {_said(err)}")
+            return
+        for each, outcome in zip(going, outcomes, strict=True):
+            each.actions.append(outcome.action)
+            if outcome.action not in INCREMENTAL:
+                each.end(Verdict.FAILED, f"was {outcome.action}", f"{self._when(cycle)}: {outcome}")
+
+    def _look(self, each: Told, cycle: int) -> None:
+        if each.verdict is not Verdict.RIGHT:
+            return
+        session = self.engine.spark
+        try:
+            asked = session.sql(each.text)
+            right = printed(asked)
+        except SPARKS:
+            each.unanswered += 1
+            return
+        try:
+            kept = session.sql(f"SELECT * FROM {each.name}")
+            found = printed(kept)
+        except TROUBLE as err:
+            each.end(Verdict.FAILED, f"reading: {_kind(err)}", f"{self._when(cycle)}: {_said(err)}")
+            return
+        each.compared += 1
+        each.rows = max(each.rows, right.total())
+        kind = difference(found, right, roughly=bool(each.query.used & {"deviation", "avg", "median"}))
+        if kind:
+            told = f"kept too many: {_some(found - right)}; missing: {_some(right - found)}"
+            each.end(Verdict.FAILED, kind, f"{self._when(cycle)}, {each.actions[-1:]}: {told}")
+
+    def _when(self, cycle: int) -> str:
+        settings = f", {self.lake.settings[cycle]}" if cycle in self.lake.settings else ""
+        return f"cycle {cycle} ({self.lake.acts[cycle]}{settings})"
+
+
+@contextmanager
+def _set(session: SparkSession, settings: dict[str, str]) -> Iterator[None]:
+    """Meanwhile the session means other things, and is elsewhere."""
+    before = {name: session.conf.get(name, None) for name in settings}
+    for name, value in settings.items():
+        session.conf.set(name, value)
+    if settings:
+        session.sql("USE lake.elsewhere")
+    try:
+        yield
+    finally:
+        for name, old in before.items():
+            session.conf.unset(name) if old is None else session.conf.set(name, old)
+        if settings:
+            session.sql("USE lake.default")
+
+
+def _some(rows: Printed) -> str:
+    return str(dict(itertools.islice(rows.items(), 4)))[:WORDS]
+
+
+def _refused_by_spark(session: SparkSession, text: str) -> Exception | None:
+    try:
+        session.sql(text).collect()
+    except SPARKS as err:
+        return err
+    except (ValueError, OverflowError):
+        return None  # an answer that Python cannot hold
+    return None
+
+
+def _kind(err: Exception) -> str:
+    cause = f" from {type(err.__cause__).__name__}" if err.__cause__ is not None else ""
+    condition = re.search(r"\[[A-Z_.]+\]", str(err))
+    return f"{type(err).__name__}{cause} {condition.group(0) if condition else ''}".strip()
+
+
+def _said(err: Exception) -> str:
+    return " ".join(str(err).split())[:WORDS]
