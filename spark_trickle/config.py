@@ -48,7 +48,7 @@ class Settings(BaseSettings):
     _origins: Mapping[str, str] = PrivateAttr(default_factory=dict)
 
     warehouse: str = "warehouse"
-    """Folder, or URI such as `s3://bucket/path`, where tables keep their files."""
+    """Folder, or URI such as `s3://bucket/path`, where tables keep their files. Its scheme brings the jars it needs."""
     catalog: str = ""
     """Database of the catalog: `sqlite:///path` or `postgresql+psycopg://user:password@host:5432/database`.
     Left out: `trickle.db` in the warehouse folder."""
@@ -60,7 +60,8 @@ class Settings(BaseSettings):
     spark_driver_memory: str = Field(default="2g", pattern=r"^\d+[kKmMgGtT]$")
     """Memory of Spark's driver; on `local` masters that is all the memory it has."""
     spark_conf: dict[str, str] = Field(default_factory=dict)
-    """More Spark settings, by their names in Spark. In the environment: a JSON object."""
+    """More Spark settings, by their names in Spark. Packages and extensions are added to ours; what is set for the
+    catalog `lake` (`spark.sql.catalog.lake.s3.endpoint`) reaches every session. In the environment: a JSON object."""
 
     scheduler_interval_ms: int = Field(default=1000, ge=10, le=3_600_000)
     """Pause between two ticks of the scheduler."""

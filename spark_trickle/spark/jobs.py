@@ -5,6 +5,7 @@ On small changes jobs are the cost, so every refresh knows how many it took.
 
 from __future__ import annotations
 
+import itertools
 import threading
 import uuid
 from collections.abc import Iterator
@@ -15,6 +16,28 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _POOL = "spark.scheduler.pool"
+
+
+class _Pools:
+    """Numbers of pools, used again and again: Spark forgets none that it has once heard of."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._taken: set[int] = set()
+
+    @contextmanager
+    def one(self) -> Iterator[int]:
+        with self._lock:
+            number = next(each for each in itertools.count() if each not in self._taken)
+            self._taken.add(number)
+        try:
+            yield number
+        finally:
+            with self._lock:
+                self._taken.remove(number)
+
+
+_POOLS = _Pools()
 
 
 class JobCount:
@@ -37,11 +60,12 @@ def fair_share(spark: SparkSession) -> Iterator[None]:
     """
     context = spark.sparkContext
     before = context.getLocalProperty(_POOL)
-    context.setLocalProperty(_POOL, f"trickle-{threading.get_ident()}")
-    try:
-        yield
-    finally:
-        context.setLocalProperty(_POOL, before)  # type: ignore[arg-type]  # None takes it away
+    with _POOLS.one() as number:
+        context.setLocalProperty(_POOL, f"trickle-{number}")
+        try:
+            yield
+        finally:
+            context.setLocalProperty(_POOL, before)  # type: ignore[arg-type]  # None takes it away
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from spark_trickle.names import LAKE
 from spark_trickle.spark.failures import spark_errors
-from spark_trickle.storage.iceberg import Java, jvm
+from spark_trickle.storage.iceberg import Java, java_class, jvm, no_arguments
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -46,7 +46,9 @@ def lake_io(spark: SparkSession) -> Iterator[Java]:
     try:
         yield io
     finally:
-        io.close()
+        # By reflection: the gateway does not see a method that a class has from an interface only.
+        close = java_class(spark, "java.io.Closeable").getMethod("close", no_arguments(spark, "Class"))
+        close.invoke(io, no_arguments(spark, "Object"))
 
 
 def remove_empty_folders(spark: SparkSession, io: Java, *folders: str) -> None:

@@ -155,9 +155,13 @@ class Sessions:
     def stop(self) -> None:
         """End Spark if we started it and nobody else uses it."""
         with self._lock:
-            if self._main is not None and self._ours:
-                _CONTEXT.leave(self._main)
-            self._main = None
+            main, self._main = self._main, None
+            if main is None:
+                return
+            if main is not self._given:
+                close_lake(main)
+            if self._ours:
+                _CONTEXT.leave(main)
 
     def _start(self) -> SparkSession:
         from pyspark.errors import PySparkException
