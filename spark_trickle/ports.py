@@ -94,7 +94,9 @@ class Workbench(Protocol):
     def total_rows(self, table: TableName) -> int | None: ...
 
     def foreign_write(self, table: TableName, since: Pin) -> str | None:
-        """What somebody else wrote into a table of ours since that version; None: nothing that changes rows."""
+        """What somebody else did to a table of ours since that version ("was written to directly: …"); None: nothing
+        that changes rows or columns.
+        """
         ...
 
     def rebuild(

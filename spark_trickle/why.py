@@ -17,6 +17,7 @@ from spark_trickle.model.publication import Cut
 from spark_trickle.model.standing import Hold, HoldCode, LeaseRow, Standing
 from spark_trickle.model.stream_table import RefreshMode, StreamTable
 from spark_trickle.names import TableName
+from spark_trickle.refresh.damage import put_back, renamed_to
 from spark_trickle.refresh.run import dag_of
 from spark_trickle.scheduler.board import Board, make_board
 from spark_trickle.scheduler.plan import backing_off, backs_off, has_work, holds
@@ -44,15 +45,20 @@ def why(name: TableName, known: Known) -> WhyAnswer:
         raise NotFoundError("stream table", name, hint=LISTED)
     table, board = tables[name], known.board()
     above = dag_of(tables.values()).upstream(name)
-    missing = [source for source in (*sorted(above), *table.tables) if source not in known.cut.pointers]
+    missing = [source for source in sorted(above) if source not in known.cut.pointers and source not in tables]
+    renamed = {source: found for source in missing if (found := _renamed(source, known)) is not None}
     ancestors = [tables[each] for each in sorted(above) if each in tables]
     gated = held(tables, known.cut.gates)
-    answer = why_of(table, ancestors, missing=missing, gated=gated)
+    answer = why_of(table, ancestors, missing=[source for source in missing if source not in renamed], gated=gated)
     told = {name, *above}
     by_status = holds(tables, board.unit_of, gated).get(board.unit_of[name], ())
     by_failure = backing_off(tables, board.unit_of, known.standings, known.now).get(board.unit_of[name], ())
     reasons = [*answer.reasons, *_of_group(board, name, [h for h in (*by_status, *by_failure) if h.member not in told])]
-    waits = _waits(table, board, known)
+    for source, found in renamed.items():
+        text = f"its source '{source}' was renamed to '{found}'"
+        reasons.append(Reason(text, f"ALTER TABLE {found} RENAME TO {source} puts it back", str(source)))
+    reasons += [reason for each in (table, *ancestors) for reason in _lost(each, known)]
+    waits = [*_touched(table, known), *_waits(table, board, known)]
     for ancestor in ancestors:
         waits += [
             replace(wait, text=f"it reads '{ancestor.name}', which has changes to take in: {wait.text}")
@@ -60,6 +66,47 @@ def why(name: TableName, known: Known) -> WhyAnswer:
             if has_work([ancestor], known.cut.pointers)
         ]
     return WhyAnswer(str(name), not reasons, tuple(reasons), tuple(waits))
+
+
+def _renamed(source: TableName, known: Known) -> TableName | None:
+    """Where a source that is gone is now, if one of those that read it remembers where it was."""
+    pins = (pin for table in known.cut.tables.values() if (pin := table.frontier.of(source)) is not None)
+    return next((found for pin in pins if (found := renamed_to(pin, known.cut.pointers)) is not None), None)
+
+
+def _lost(table: StreamTable, known: Known) -> list[Reason]:
+    """Tables of its own that are not there, where a refresh would not simply make them again."""
+    reasons = []
+    for pin in table.published:
+        if pin.table in known.cut.pointers:
+            continue
+        renamed = renamed_to(pin, known.cut.pointers)
+        if renamed is not None:
+            text = f"'{pin.table}' was renamed to '{renamed}' by plain SQL"
+            reasons.append(Reason(text, put_back(pin.table, renamed, table.name), str(table.name)))
+        elif table.options.strict:
+            text = f"'{pin.table}' was dropped by somebody, and '{table.name}' is strict"
+            reasons.append(Reason(text, f"refresh_stream_table('{table.name}', mode='FULL')", str(table.name)))
+    return reasons
+
+
+def _touched(table: StreamTable, known: Known) -> list[Reason]:
+    """What somebody did to its own tables, as far as the catalog can tell: that something was done."""
+    name, heads = str(table.name), known.cut.pointers
+    for pin in table.published:
+        whose = f"'{pin.table}'" if pin.table == table.name else f"its internal state '{pin.table.name}'"
+        if pin.table not in heads:
+            if renamed_to(pin, heads) is None and not table.options.strict:
+                text = f"{whose} was dropped by somebody: the next refresh makes it again"
+                return [Reason(text, f"wait, or refresh_stream_table('{name}')", name)]
+        elif heads[pin.table].location != pin.location:
+            text = (
+                f"{whose} was changed since its last refresh, and not by one (plain SQL, or maintenance): the next "
+                "refresh looks whether rows or columns are others, and then starts over"
+            )
+            step = f"refresh_stream_table('{name}', mode='FULL')" if table.options.strict else "wait"
+            return [Reason(text, f"{step}; write to its sources, not to it", name)]
+    return []
 
 
 def _of_group(board: Board, name: TableName, found: list[Hold]) -> list[Reason]:

@@ -11,13 +11,14 @@ from datetime import datetime
 from spark_trickle.errors import GatedError, NotDifferentialError, SchemaChangedError, SqlError
 from spark_trickle.events import Observer, Step, StepReached
 from spark_trickle.gates.held import held
-from spark_trickle.model.frontier import Frontier, Pin
+from spark_trickle.model.frontier import Frontier, Pin, Pointer
 from spark_trickle.model.gate import Gate
 from spark_trickle.model.refresh import Action, HistoryRow, Outcome, RefreshOutcome
 from spark_trickle.model.stream_table import RefreshMode, Status, StreamTable
 from spark_trickle.names import TableName
 from spark_trickle.ports import Broken, Staged, Window, Workbench
 from spark_trickle.refresh.choose import cheaper_recomputed, measured, worth_asking
+from spark_trickle.refresh.damage import damaged, gone, require_not_renamed
 from spark_trickle.refresh.decide import (
     NOTHING_CHANGED,
     SMALL_CHANGE_ROWS,
@@ -47,6 +48,8 @@ class Request:
     """What a stream table was before its definition was altered."""
     gates: Mapping[TableName, Gate] = field(default_factory=dict)
     """The closed ones, for whom they hold: the scheduler. What users ask for goes through."""
+    heads: Mapping[TableName, Pointer] = field(default_factory=dict)
+    """Where all tables were, at the cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,7 @@ def refresh_member(bench: Workbench, table: StreamTable, request: Request, notif
         if _waited(table, request) or _redefinition(bench, table) is not None:
             table = _follow(bench, table, request)
             _require_open(table, request)
-        frontier = _frontier_here(bench, table)
+        frontier = _frontier_here(bench, table, request)
         done = _stage(bench, table, frontier, request)
     except SqlError as err:
         raise SchemaChangedError(
@@ -151,6 +154,7 @@ class _Done:
 
 def _stage(bench: Workbench, table: StreamTable, frontier: Frontier, request: Request) -> _Done:
     """Compute and write."""
+    require_not_renamed(bench, table, request.heads)
     rebuild = rebuild_before_looking(table, request.mode) or _damage(bench, table, frontier)
     windows: dict[TableName, Window] = {}
     if rebuild is None:
@@ -208,17 +212,13 @@ def _allow(table: StreamTable, rebuild: Rebuild, request: Request) -> None:
         raise NotDifferentialError(table.name, rebuild.reason)
 
 
-def _frontier_here(bench: Workbench, table: StreamTable) -> Frontier:
+def _frontier_here(bench: Workbench, table: StreamTable, request: Request) -> Frontier:
     """The versions of the sources that this refresh reads."""
     pins: list[Pin] = []
     for source in table.sources:
         pin = bench.pin_of(source.table)
         if pin is None:
-            raise SchemaChangedError(
-                f"source '{source.table}' of '{table.name}' no longer exists",
-                hint="Create it again, change the query (alter_stream_table(..., query=...)) or drop the stream table",
-                facts={"source": str(source.table), "stream_table": str(table.name)},
-            )
+            raise gone(table, source.table, request.heads)
         pins.append(pin)
     return Frontier(tuple(pins))
 
@@ -260,17 +260,9 @@ def _require_open(table: StreamTable, request: Request) -> None:
 
 def _damage(bench: Workbench, table: StreamTable, frontier: Frontier) -> Rebuild | None:
     """Reasons to start over that lie in our own tables or in the definition."""
-    for published in table.published:
-        here = bench.pin_of(published.table)
-        what = "the table" if published.table == table.name else f"internal state '{published.table.name}'"
-        if here is None:
-            return Rebuild(Action.REINITIALIZE, f"{what} was dropped by somebody")
-        if here.uuid != published.uuid:
-            return Rebuild(Action.REINITIALIZE, f"{what} was replaced by another table of the same name")
-        if here.snapshot_id != published.snapshot_id:
-            wrote = bench.foreign_write(published.table, published)
-            if wrote is not None:
-                return Rebuild(Action.REINITIALIZE, f"{what} was written to directly: {wrote}")
+    done = damaged(bench, table)
+    if done is not None:
+        return Rebuild(Action.REINITIALIZE, done)
     redefinition = _redefinition(bench, table)
     if redefinition is not None:
         return Rebuild(Action.REINITIALIZE, redefinition)

@@ -241,6 +241,7 @@ class Refresher:
             group=group,
             max_change_ratio=self.max_change_ratio,
             stream_tables=cut.tables,
+            heads=cut.pointers,
         )
 
     def _run(self, cut: Cut, unit: list[StreamTable], request: Request, started: float) -> list[MemberResult]:

@@ -34,7 +34,7 @@ from spark_trickle.spark.sharing import Brought, KnownChange, SharedChanges
 from spark_trickle.spark.turns import Turns
 from spark_trickle.spark.workspace import Workspace, Workspaces
 from spark_trickle.spark.write import NOTHING, Writer, Written
-from spark_trickle.storage.changes import ChangeFeed
+from spark_trickle.storage.changes import ChangeFeed, altered_since
 from spark_trickle.storage.iceberg import History, load, pin, total_records
 from spark_trickle.storage.views import view_pin
 from spark_trickle.storage.windows import COMPACTION
@@ -167,15 +167,19 @@ class Bench:
 
     def foreign_write(self, table: TableName, since: Pin) -> str | None:
         java = load(self.workspace.session, table)
+        columns = altered_since(self.workspace.session, java, since)
+        if columns is not None:
+            return f"was altered directly: {columns}"
         current = java.currentSnapshot()
-        if current is None:
-            return "it has no snapshot any more"
+        if current is None or since.snapshot_id is None:
+            same = current is None and since.snapshot_id is None
+            return None if same else "was written to directly: it has other snapshots"
         for snapshot in History(self.workspace.session, java).ancestors(int(current.snapshotId())):
             if snapshot.id == since.snapshot_id:
                 return None
             if snapshot.operation != COMPACTION:
-                return f"snapshot {snapshot.id} ({snapshot.operation}) is not ours"
-        return f"its snapshot {since.snapshot_id} is no longer in its history"
+                return f"was written to directly: snapshot {snapshot.id} ({snapshot.operation}) is not ours"
+        return f"was written to directly: its snapshot {since.snapshot_id} is no longer in its history"
 
     def rebuild(
         self, table: StreamTable, summary: Mapping[str, str], former: StreamTable | None = None, *, plain: bool = False

@@ -60,4 +60,5 @@ def _intact(bench: Bench, table: StreamTable, former: StreamTable, label: str) -
     published, here = former.published_pin(name), bench.pin_of(name)
     if name not in former.internal_tables or published is None or here is None or here.uuid != published.uuid:
         return False
-    return here.snapshot_id == published.snapshot_id or bench.foreign_write(name, published) is None
+    same = (here.snapshot_id, here.schema_id) == (published.snapshot_id, published.schema_id)
+    return same or bench.foreign_write(name, published) is None

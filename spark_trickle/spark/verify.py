@@ -39,10 +39,25 @@ def verify(bench: Bench, table: StreamTable) -> Verification:
             f"'{table.name}' has not been loaded yet, there is nothing to verify",
             hint=f"refresh_stream_table('{table.name}') loads it",
         )
+    if table.name not in bench.workspace.heads():
+        raise UserError(
+            f"the table of '{table.name}' is gone: somebody dropped or renamed it",
+            hint=f"why('{table.name}') says what to do",
+        )
     for pin in table.frontier.pins:
         _rewind(bench, table, pin)
     # Planned as a change is: the union with the contents is where Spark fails on some subqueries.
     with spark_errors(f"verifying '{table.name}'"), planned_for(bench.workspace.session, small=False):
+        other_columns = _other_columns(bench, table)
+        if other_columns is not None:
+            return Verification(
+                name=str(table.name),
+                ok=False,
+                missing_rows=0,
+                unexpected_rows=0,
+                frontier=table.frontier,
+                sample=(other_columns,),
+            )
         rows = _differences(bench.workspace, table, bench.decided_query(table))
     missing, unexpected = _without_rounding(rows)
     sample = [f"+ {_show(row)}" for row, _ in missing[:SAMPLE]] + [f"- {_show(row)}" for row, _ in unexpected[:SAMPLE]]
@@ -55,6 +70,15 @@ def verify(bench: Bench, table: StreamTable) -> Verification:
         frontier=table.frontier,
         sample=tuple(sample),
     )
+
+
+def _other_columns(bench: Bench, table: StreamTable) -> str | None:
+    """How the columns of the table differ from its query's: somebody may have altered it."""
+    session = bench.workspace.session
+    wanted, found = session.sql(bench.decided_query(table)).columns, session.table(table.name.sql).columns
+    if wanted == found:
+        return None
+    return f"the table has the columns {', '.join(found)}; its query has {', '.join(wanted)}"
 
 
 def _rewind(bench: Bench, table: StreamTable, pin: Pin) -> None:

@@ -20,7 +20,7 @@ from pyspark.sql.types import StructType
 from spark_trickle.errors import InternalError
 from spark_trickle.model.frontier import Pin
 from spark_trickle.names import TableName, quote
-from spark_trickle.storage.columns import Column, changed_column, incomparable, read_columns
+from spark_trickle.storage.columns import Column, altered, changed_column, incomparable, read_columns
 from spark_trickle.storage.iceberg import Bulk, History, Java, JavaTable, java_class, jvm, load, no_arguments, static
 from spark_trickle.storage.netting import WEIGHT, net
 from spark_trickle.storage.newest import Newest
@@ -349,6 +349,15 @@ class ChangeFeed:
             get = cache.getMethod("get", no_arguments(self._spark, "Class"))
             self._cache = get.invoke(None, no_arguments(self._spark, "Object"))
         return self._cache
+
+
+def altered_since(spark: SparkSession, java: JavaTable, since: Pin) -> str | None:
+    """What was done to the columns of a table since a version of it; None: nothing that its readers would notice."""
+    now = java.schema()
+    if int(now.schemaId()) == since.schema_id:
+        return None
+    before = java.schemas().get(since.schema_id)
+    return "its columns are others" if before is None else altered(_columns(before, spark), _columns(now, spark))
 
 
 def _columns(schema: Java, spark: SparkSession) -> dict[str, Column]:

@@ -44,6 +44,24 @@ def read_columns(schema: Mapping[str, Json]) -> dict[str, Column]:
     return found
 
 
+def altered(before: Mapping[str, Column], after: Mapping[str, Column]) -> str | None:
+    """What somebody did to the columns of a table, in words; None: each is what it was, where it was."""
+    names_before = {column.id: column.name for column in before.values()}
+    names_after = {column.id: column.name for column in after.values()}
+    types = {column.id: column.type for column in before.values()}
+    for column in after.values():
+        if column.id not in names_before:
+            return f"column '{column.name}' was added"
+        if column.name != names_before[column.id]:
+            return f"column '{names_before[column.id]}' was renamed to '{column.name}'"
+        if column.type != types[column.id]:
+            return f"column '{column.name}' was given another type"
+    for number, name in names_before.items():
+        if number not in names_after:
+            return f"column '{name}' was dropped"
+    return None if list(names_before) == list(names_after) else "its columns were put in another order"
+
+
 def changed_column(
     before: Mapping[str, Column], after: Mapping[str, Column], needed: Sequence[str] | None
 ) -> Broken | None:

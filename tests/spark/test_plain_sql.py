@@ -7,8 +7,9 @@ import re
 import pytest
 
 from spark_trickle.engine import Engine
-from spark_trickle.errors import SqlError, UserError
+from spark_trickle.errors import SchemaChangedError, SqlError, UserError
 from spark_trickle.model.refresh import Action
+from spark_trickle.model.stream_table import Status
 from tests.spark.engines import assert_equals_query, columns, values
 
 REFUSED = {
@@ -126,3 +127,70 @@ def test_immediate_tables_follow_scripts_and_texts_that_are_run(engine: Engine) 
         engine.sql("BEGIN DECLARE s STRING DEFAULT 'DROP TABLE t PURGE'; EXECUTE IMMEDIATE s; END")
     assert engine.refresh_stream_table("counted").action is Action.NO_DATA
     assert_equals_query(engine, "counted")
+
+
+def test_what_is_done_to_stream_tables_from_elsewhere_is_noticed_told_and_repaired(engine: Engine) -> None:
+    elsewhere = engine.spark.sql
+    engine.sql("CREATE TABLE orders (k INT, v INT); INSERT INTO orders VALUES (1, 1), (1, 2), (2, 5)")
+    grouped = "SELECT k, COUNT(*) AS n, SUM(v) AS s FROM orders GROUP BY k"
+    done = {
+        "added": ("ALTER TABLE {t} ADD COLUMN x INT", "column 'x' was added"),
+        "renamed": ("ALTER TABLE {t} RENAME COLUMN n TO m", "column 'n' was renamed to 'm'"),
+        "moved": ("ALTER TABLE {t} ALTER COLUMN s FIRST", "its columns were put in another order"),
+        "lost": ("ALTER TABLE {t} DROP COLUMN s", "column 's' was dropped"),
+        "gone": ("DROP TABLE {t}", "the table was dropped by somebody"),
+    }
+    for name in (*done, "said", "away"):
+        engine.create_stream_table(name, grouped)
+    engine.create_stream_table("wary", grouped, strict=True)
+    most = engine.create_stream_table("most", f"SELECT MAX(n) AS n FROM ({grouped})")
+    for name, (statement, _) in done.items():
+        elsewhere(statement.format(t=name))
+    elsewhere("ALTER TABLE said ALTER COLUMN n COMMENT 'how many'")
+    elsewhere("ALTER TABLE wary ADD COLUMN x INT")
+    elsewhere(f"ALTER TABLE {most.internal_tables[0].sql} ADD COLUMN x INT")
+    elsewhere("ALTER TABLE away RENAME TO far")
+    assert "'added' was changed since its last refresh" in str(engine.why("added"))
+    assert "its internal state" in str(engine.why("most"))
+    assert "'gone' was dropped by somebody: the next refresh makes it again" in str(engine.why("gone"))
+    assert "ALTER TABLE far RENAME TO away puts it back" in str(engine.why("away"))
+    assert not engine.verify("added") and "k, n, s, x" in engine.verify("added").sample[0]
+    with pytest.raises(UserError, match="the table of 'gone' is gone"):
+        engine.verify("gone")
+
+    first = engine.refresh_stream_table("added")
+    assert (first.action, first.reason) == (
+        Action.REINITIALIZE,
+        "the table was altered directly: column 'x' was added",
+    ), "though no source has changed"
+    elsewhere("INSERT INTO orders VALUES (3, 3)")
+    for name in ("added", "said"):
+        assert engine.refresh_stream_table(name).action is Action.DIFFERENTIAL
+    report = {each.name: each for each in engine.tick().refreshed}
+    for name, (_, told) in done.items():
+        if name != "added":
+            assert report[name].action is Action.REINITIALIZE and told in str(report[name].reason)
+            assert engine.history(name)[0].reason == report[name].reason
+        assert columns(engine, name) == [("k", "int"), ("n", "bigint"), ("s", "bigint")]
+        assert_equals_query(engine, name)
+    assert "internal state" in str(report["most"].reason) and "'x' was added" in str(report["most"].reason)
+    states = {table.name: table.status for table in engine.status()}
+    assert (states["wary"], states["away"], states["added"]) == (Status.ERROR, Status.ERROR, Status.ACTIVE)
+    assert "column 'x' was added" in str(engine.why("wary")) and "mode='FULL'" in str(engine.why("wary"))
+    for name in ("wary", "away"):
+        engine.resume_stream_table(name)
+    with pytest.raises(SchemaChangedError, match="'away' was renamed to 'far' by plain SQL"):
+        engine.refresh_stream_table("away", mode="FULL")
+    elsewhere("ALTER TABLE far RENAME TO away")
+    assert engine.refresh_stream_table("away").action is Action.DIFFERENTIAL
+    assert engine.refresh_stream_table("wary", mode="FULL").action is Action.FULL
+    assert columns(engine, "wary") == columns(engine, "away")
+
+    elsewhere("ALTER TABLE orders RENAME TO old")
+    assert "its source 'orders' was renamed to 'old'" in str(engine.why("wary"))
+    with pytest.raises(SchemaChangedError, match="source 'orders' of 'wary' was renamed to 'old'"):
+        engine.refresh_stream_table("wary")
+    elsewhere("DROP TABLE old")
+    assert "its source 'orders' does not exist" in str(engine.why("wary"))
+    assert "no longer exists" in engine.tick().failed[0].error
+    assert "'orders' of 'moved' no longer exists" in str(engine.why("moved"))
