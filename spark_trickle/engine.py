@@ -18,6 +18,7 @@ from spark_trickle.gating import GateCalls
 from spark_trickle.grouping import CALLS as GROUP_CALLS
 from spark_trickle.grouping import DiamondGroupMember, GroupStatus, RefreshGroup
 from spark_trickle.logs import log_event
+from spark_trickle.model.meaning import Meaning
 from spark_trickle.model.refresh import HistoryRow, RefreshOutcome, Verification
 from spark_trickle.model.stream_table import Options, RefreshMode, StreamTable
 from spark_trickle.model.tick import TickReport
@@ -128,11 +129,13 @@ class Engine(GateCalls):
             fuse=fuse,
             fuse_ceiling=fuse_ceiling,
         )
-        return self._parts.definitions.create(TableName.parse(name), query, options, initialize=bool(initialize))
+        return self._parts.definitions.create(
+            self._named(name), query, options, meaning=self._meaning(), initialize=bool(initialize)
+        )
 
     def create_stream_table_if_not_exists(self, name: str, query: str, **options: Any) -> StreamTable:
         """As `create_stream_table`; one that exists is left as it is, whatever its query."""
-        existing = self._parts.catalog.find(TableName.parse(name))
+        existing = self._parts.catalog.find(self._named(name))
         if existing is not None:
             return replace(existing, notices=(f"stream table '{existing.name}' already exists, nothing was changed",))
         return self.create_stream_table(name, query, **options)
@@ -141,20 +144,21 @@ class Engine(GateCalls):
         self, name: str, query: str, initialize: bool = True, **options: Any
     ) -> StreamTable:
         """Create it; or change what differs: options, or the query in place. `initialize` counts on creation only."""
-        if self._parts.catalog.find(TableName.parse(name)) is None:
+        if self._parts.catalog.find(self._named(name)) is None:
             return self.create_stream_table(name, query, initialize=initialize, **options)
-        return self._parts.definitions.alter(TableName.parse(name), options, query=query)
+        return self._parts.definitions.alter(self._named(name), options, query=query, meaning=self._meaning())
 
     def alter_stream_table(self, name: str, query: str | None = None, **changes: Any) -> StreamTable:
         """Change options or the query. Everything is checked first; a failure leaves everything as it was."""
-        return self._parts.definitions.alter(TableName.parse(name), changes, query=query)
+        meaning = None if query is None else self._meaning()
+        return self._parts.definitions.alter(self._named(name), changes, query=query, meaning=meaning)
 
     def drop_stream_table(self, name: str, cascade: bool = False) -> tuple[str, ...]:
         """Drop it with its internal state, and with `cascade` those that read it; returns the names."""
         from spark_trickle.spark.purge import purge
 
         heads = self._parts.catalog.pointers()
-        gone = self._parts.definitions.drop(TableName.parse(name), cascade=bool(cascade))
+        gone = self._parts.definitions.drop(self._named(name), cascade=bool(cascade))
         for table in (each for dropped in gone for each in dropped.tables if each in heads):
             try:
                 purge(self.spark, heads[table].location)
@@ -165,7 +169,7 @@ class Engine(GateCalls):
 
     def refresh_stream_table(self, name: str, mode: str | None = None, upstream: bool = False) -> RefreshOutcome:
         """Bring it up to date now; with `upstream` its ancestors first, all at one cut and published together."""
-        wanted = TableName.parse(name)
+        wanted = self._named(name)
         outcomes = self._parts.refresher.refresh([wanted], _mode(mode), upstream=bool(upstream))
         return next(outcome for outcome in outcomes if outcome.name == str(wanted))
 
@@ -173,13 +177,13 @@ class Engine(GateCalls):
         """Refresh several at one cut and publish them together, or none."""
         if not names:
             raise UserError("no stream table is named", hint="Name at least one")
-        return self._parts.refresher.refresh([TableName.parse(name) for name in names], None)
+        return self._parts.refresher.refresh([self._named(name) for name in names], None)
 
     def suspend_stream_table(self, name: str) -> StreamTable:
-        return self._parts.definitions.suspend(TableName.parse(name))
+        return self._parts.definitions.suspend(self._named(name))
 
     def resume_stream_table(self, name: str) -> StreamTable:
-        return self._parts.definitions.resume(TableName.parse(name))
+        return self._parts.definitions.resume(self._named(name))
 
     def stream_tables(self) -> tuple[StreamTable, ...]:
         """All of them, as the catalog knows them."""
@@ -190,9 +194,9 @@ class Engine(GateCalls):
         from spark_trickle.spark.verify import verify
 
         cut = self._parts.catalog.cut()
-        table = cut.tables.get(TableName.parse(name))
+        table = cut.tables.get(self._named(name))
         if table is None:
-            raise NotFoundError("stream table", TableName.parse(name), hint=LISTED)
+            raise NotFoundError("stream table", self._named(name), hint=LISTED)
         # What it reads, and what it read: a view may have been redefined since.
         read = {*(source.table for source in table.sources), *(pin.table for pin in table.frontier.pins)}
         with self._parts.lake.real.workbench(cut, [table.name, *read]) as bench:
@@ -202,16 +206,16 @@ class Engine(GateCalls):
         """What is known of one stream table, or of all (a list)."""
         now = self._parts.clock.now()
         if name is not None:
-            return views.status_of(self._parts.catalog.get(TableName.parse(name)), now)
+            return views.status_of(self._parts.catalog.get(self._named(name)), now)
         return [views.status_of(table, now) for table in self._parts.catalog.stream_tables()]
 
     def history(self, name: str | None = None, limit: int = 20) -> list[HistoryRow]:
         """What refreshes did, newest first."""
-        return list(self._parts.catalog.history(None if name is None else TableName.parse(name), limit))
+        return list(self._parts.catalog.history(None if name is None else self._named(name), limit))
 
     def explain(self, name: str) -> views.Explanation:
         """How a stream table is kept: operators, delta SQL, mode and why, sources, frontier."""
-        table = self._parts.catalog.get(TableName.parse(name))
+        table = self._parts.catalog.get(self._named(name))
         group = self._parts.grouping.of(table.name)
         explained = views.explanation_of(table, diamond_group=group.members if group else ())
         tree, change = operators_and_change(explained.tree)
@@ -221,7 +225,7 @@ class Engine(GateCalls):
         """The same for a query, before anything is created; suggests a rewrite where it cannot be incremental."""
         cut = self._parts.catalog.cut()
         with self._parts.lake.workbench(cut) as bench:
-            analysis = bench.analyze(sql, cut.tables)
+            analysis = bench.analyze(sql, self._meaning(), cut.tables)
         mode, reason, _ = resolve_mode(TableName.parse("query"), Options(), analysis)
         return views.Explanation(
             name=None,
@@ -232,6 +236,7 @@ class Engine(GateCalls):
             tree=analysis.tree,
             delta_sql=analysis.delta_sql,
             internal_tables=analysis.state,
+            meaning=str(self._meaning()),
             notices=analysis.notices,
             suggestion=analysis.suggestion,
         )
@@ -249,7 +254,7 @@ class Engine(GateCalls):
                 now=parts.clock.now(),
                 default_schedule=timedelta(seconds=parts.settings.default_schedule_seconds),
             )
-        return why(TableName.parse(name), known)
+        return why(self._named(name), known)
 
     def tick(self, now: datetime | None = None) -> TickReport:
         """One pass of the scheduler, at one cut: refreshes what is due and not held. `now` pretends another moment."""
@@ -263,7 +268,7 @@ class Engine(GateCalls):
 
     def dependency_tree(self, name: str | None = None) -> str:
         """The graph as an indented tree, of all or of one."""
-        shown = None if name is None else str(TableName.parse(name))
+        shown = None if name is None else str(self._named(name))
         return views.dependency_tree(views.nodes_of(self._parts.catalog.stream_tables()), shown)
 
     def graph(self, format: str = "text") -> str:
@@ -274,7 +279,8 @@ class Engine(GateCalls):
         self, group_name: str, members: Sequence[str], isolation: str = "read_committed", snapshot_timeout_ms: int = 0
     ) -> RefreshGroup:
         """Declare that stream tables are refreshed and published together, also where they share no source."""
-        return self._parts.grouping.create(group_name, members, isolation, snapshot_timeout_ms)
+        named = members if isinstance(members, str) else [self._named(member).sql for member in members]
+        return self._parts.grouping.create(group_name, named, isolation, snapshot_timeout_ms)
 
     def drop_refresh_group(self, name: str) -> None:
         self._parts.grouping.drop(name)
@@ -296,20 +302,20 @@ class Engine(GateCalls):
         from spark_trickle.transaction import Transaction
 
         parts = self._parts
-        return Transaction(parts.workspaces.make, parts.lake.real, parts.refresher, parts.notify)
+        return Transaction(parts.workspaces.for_user, parts.lake.real, parts.refresher, parts.notify)
 
     def snapshot(self, names: Sequence[str]) -> Snapshot:
         """`with engine.snapshot([...]) as snap:` several tables at one consistent version."""
         from spark_trickle.reading import Snapshot
 
-        wanted = tuple(TableName.parse(name) for name in names)
-        return Snapshot(self._parts.catalog.cut(), wanted, self._parts.workspaces.make)
+        wanted = tuple(self._named(name) for name in names)
+        return Snapshot(self._parts.catalog.cut(), wanted, self._parts.workspaces.for_user)
 
     def changes(self, name: str, since: int | None = None, until: int | None = None) -> DataFrame:
         """The rows that were added (`_weight` > 0) and removed (< 0) between two snapshots of any Iceberg table."""
         from spark_trickle.spark.changes_between import changes_between
 
-        return changes_between(self.spark, TableName.parse(name), since, until)
+        return changes_between(self.spark, self._named(name), since, until)
 
     def maintain(self, retain: str = "1h", compact_files: int = 20, orphan_age: str = "1d") -> MaintenanceReport:
         """Compact and expire our own tables without breaking any dependent's frontier; remove leftovers."""
@@ -323,6 +329,14 @@ class Engine(GateCalls):
             history_days=parts.settings.history_retention_days,
         )
         return maintain(parts.catalog, parts.sessions.main, parts.clock.now(), options)
+
+    def _named(self, text: str) -> TableName:
+        """The table that a name means: without a namespace in the session's current one."""
+        return self._parts.gating.named(text)
+
+    def _meaning(self) -> Meaning:
+        """What a query means that is defined now, in the session."""
+        return self._parts.sessions.meaning()
 
     def _options(self, **given: object) -> Options:
         """Options as passed; those left out that have a setting come from the settings."""

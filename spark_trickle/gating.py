@@ -6,7 +6,7 @@ Whom gates hold is in `gates`; how they are kept is in `catalog.gates`.
 from __future__ import annotations
 
 import getpass
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -30,10 +30,12 @@ class Gating:
     clock: Clock
     notify: Observer
     stale_after: timedelta
+    named: Callable[[str], TableName] = TableName.parse
+    """Which table a name means."""
 
     def gate(self, sources: Sequence[str], *, auto_ungate_on_watermark: bool = False) -> list[report.SourceGate]:
         """Close these together. A table that does not exist yet can be gated, which is told: it may be a slip."""
-        names = sources_named(sources)
+        names = sources_named(sources, self.named)
         with self.catalog.write() as conn:
             exist = self.catalog.pointers(names, conn)
             found = self.catalog.change_gates(
@@ -46,7 +48,7 @@ class Gating:
 
     def ungate(self, sources: Sequence[str]) -> list[report.SourceGate]:
         """Open these together. One that never was closed stays as it is, which is told: it may be a slip."""
-        names = sources_named(sources)
+        names = sources_named(sources, self.named)
         found = self.catalog.change_gates(opening(names, self.clock.now()))
         for name in names:
             if name not in found:
@@ -63,7 +65,7 @@ class Gating:
         return report.bootstrap_gate_status(gates, by_name, self.clock.now(), self.stale_after)
 
     def history(self, source: str | None, limit: int) -> list[GateEvent]:
-        return list(self.catalog.gate_history(None if source is None else TableName.parse(source), limit))
+        return list(self.catalog.gate_history(None if source is None else self.named(source), limit))
 
 
 class GateCalls:
@@ -101,11 +103,11 @@ class GateCalls:
         return self._gating.history(source, limit)
 
 
-def sources_named(sources: Sequence[str]) -> list[TableName]:
+def sources_named(sources: Sequence[str], named: Callable[[str], TableName]) -> list[TableName]:
     """The tables that a user named, each once."""
     if isinstance(sources, str) or not sources:
         raise UserError("no source is named", hint="Give a list of table names, such as ['orders', 'customers']")
-    names = list(dict.fromkeys(TableName.parse(source) for source in sources))
+    names = list(dict.fromkeys(named(source) for source in sources))
     for name in names:
         if name.namespace == INTERNAL_NAMESPACE:
             raise UserError(f"'{name}' holds state of a stream table and cannot be gated", hint="Gate its sources")

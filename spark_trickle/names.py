@@ -6,6 +6,7 @@ spelling it was given.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from spark_trickle.errors import UserError
@@ -37,10 +38,11 @@ class TableName:
     name: str
 
     @classmethod
-    def parse(cls, text: str, default_namespace: str = DEFAULT_NAMESPACE) -> TableName:
+    def parse(cls, text: str, default_namespace: str | Callable[[], str] = DEFAULT_NAMESPACE) -> TableName:
         """Read `name`, `namespace.name` or `lake.namespace.name`, each part quoted with backticks or not.
 
-        A bare part may contain anything but a dot and a backtick; quote the others.
+        A bare part may contain anything but a dot and a backtick; quote the others. A default namespace that has to be
+        found out is found out only where the name has none.
 
         >>> TableName.parse("orders")
         TableName(namespace='default', name='orders')
@@ -51,7 +53,7 @@ class TableName:
         if len(parts) > 2 and parts[0].lower() == LAKE:
             parts = parts[1:]
         if len(parts) == 1:
-            return cls(default_namespace, parts[0])
+            return cls(default_namespace if isinstance(default_namespace, str) else default_namespace(), parts[0])
         # Iceberg's JDBC catalog joins the levels of a nested namespace with dots.
         return cls(".".join(parts[:-1]), parts[-1])
 

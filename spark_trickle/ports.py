@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Protocol, TypeVar
 
 from spark_trickle.model.frontier import Pin, Pointer
+from spark_trickle.model.meaning import Meaning
 from spark_trickle.model.publication import Cut, Publication
 from spark_trickle.model.refresh import HistoryRow
 from spark_trickle.model.standing import Failure, LeaseRow, Standing
@@ -53,6 +54,10 @@ class Analysis:
     suggestion: str | None
     nondeterministic: str | None
     """The first function that is not deterministic, with its place."""
+    reads_clock: bool = False
+    """Whether its answer changes as time goes by."""
+    reading: str = ""
+    """A fingerprint of how it reads its sources; nothing where it is not kept incrementally."""
     tree: str
     delta_sql: str
     notices: tuple[str, ...]
@@ -79,13 +84,19 @@ class Workbench(Protocol):
         """The version of a table or view here; None: it does not exist."""
         ...
 
-    def analyze(self, query: str, stream_tables: Iterable[TableName]) -> Analysis: ...
+    def analyze(self, query: str, meaning: Meaning, stream_tables: Iterable[TableName]) -> Analysis:
+        """What is known of a query. Nothing but a query is handed on: a statement is an error, and is not run."""
+        ...
 
     def expect(self, unit: Iterable[StreamTable]) -> None:
         """Say what is going to be refreshed here, so that what several members read is read once."""
         ...
 
     def window(self, table: StreamTable, since: Pin) -> Window | Broken: ...
+
+    def reading(self, table: StreamTable) -> str:
+        """The fingerprint of how the query reads its sources as they are here."""
+        ...
 
     def new_columns(self, table: StreamTable, since: Pin) -> tuple[str, ...]:
         """Columns that a source did not have at that version and that the query reads now, as `*` and NATURAL do."""
@@ -100,11 +111,18 @@ class Workbench(Protocol):
         ...
 
     def rebuild(
-        self, table: StreamTable, summary: Mapping[str, str], former: StreamTable | None = None, *, plain: bool = False
+        self,
+        table: StreamTable,
+        summary: Mapping[str, str],
+        moment: datetime,
+        former: StreamTable | None = None,
+        *,
+        plain: bool = False,
     ) -> Staged:
         """Compute everything; state that the former definition kept too is brought up to date instead.
 
         Args:
+            moment: what the clock shows to a query that reads it.
             plain: only the public table; internal state is left behind.
         """
         ...

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from spark_trickle.errors import NotFoundError, UserError
+from spark_trickle.model.frontier import Pointer
 from spark_trickle.model.publication import Cut
 from spark_trickle.names import TableName
 from spark_trickle.spark.failures import spark_errors, sql_errors
+from spark_trickle.spark.meaning import named_in
 from spark_trickle.spark.workspace import Workspace
 from spark_trickle.sql.writes import only_reads
 
@@ -17,10 +19,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+OpenWorkspace = Callable[[Iterable[Pointer], Iterable[str]], Workspace]
+"""Makes a workspace for a user, at some versions."""
+
+
 class Snapshot:
     """One version of the lake, for as long as the block lasts: every name means what it meant when it was opened."""
 
-    def __init__(self, cut: Cut, names: tuple[TableName, ...], open_workspace: Callable[[], Workspace]) -> None:
+    def __init__(self, cut: Cut, names: tuple[TableName, ...], open_workspace: OpenWorkspace) -> None:
         for name in names:
             if name not in cut.pointers:
                 raise NotFoundError("table", name)
@@ -30,8 +36,7 @@ class Snapshot:
         self._workspace: Workspace | None = None
 
     def __enter__(self) -> Self:
-        self._workspace = self._open()
-        self._workspace.pin(self._cut.pointers.values(), self._cut.namespaces)
+        self._workspace = self._open(self._cut.pointers.values(), self._cut.namespaces)
         return self
 
     def __exit__(
@@ -48,7 +53,7 @@ class Snapshot:
         return self._workspace.session
 
     def table(self, name: str) -> DataFrame:
-        return self.spark.table(TableName.parse(name).sql)
+        return self.spark.table(named_in(self.spark, name).sql)
 
     def sql(self, text: str) -> DataFrame:
         """Run a query; every table in it is read at this version."""

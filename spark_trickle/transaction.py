@@ -6,7 +6,7 @@ in one commit, an exception nothing. See `spark/workspace.py` for why no write c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from types import TracebackType
@@ -23,11 +23,13 @@ from spark_trickle.model.publication import Cut, Publication
 from spark_trickle.model.refresh import RefreshOutcome
 from spark_trickle.names import TableName
 from spark_trickle.protecting import require_allowed, require_not_ours, require_unread
+from spark_trickle.reading import OpenWorkspace
 from spark_trickle.refresh.run import Refresher, swaps_of
 from spark_trickle.spark.bench import SparkLake
 from spark_trickle.spark.deeds import deeds_of
 from spark_trickle.spark.failures import spark_errors, sql_errors
 from spark_trickle.spark.frames import frame_of
+from spark_trickle.spark.meaning import named_in
 from spark_trickle.spark.sessions import in_session
 from spark_trickle.spark.workspace import Workspace
 from spark_trickle.sql.statements import Call, parse_statement
@@ -41,9 +43,7 @@ _MODES = ("append", "overwrite")
 class Transaction:
     """One transaction. Use it as a context manager, in one thread."""
 
-    def __init__(
-        self, open_workspace: Callable[[], Workspace], lake: SparkLake, refresher: Refresher, notify: Observer
-    ) -> None:
+    def __init__(self, open_workspace: OpenWorkspace, lake: SparkLake, refresher: Refresher, notify: Observer) -> None:
         self._open = open_workspace
         self._lake = lake
         self._refresher = refresher
@@ -55,10 +55,9 @@ class Transaction:
         """What the IMMEDIATE refreshes did, after the commit."""
 
     def __enter__(self) -> Self:
-        self._workspace = self._open()
         self._gates = []
         self._cut = self._refresher.catalog.cut()
-        self._workspace.pin(self._cut.pointers.values(), self._cut.namespaces)
+        self._workspace = self._open(self._cut.pointers.values(), self._cut.namespaces)
         self._notify(StepReached(Step.PINNED))
         return self
 
@@ -106,13 +105,13 @@ class Transaction:
             return self._here.session.sql(text)
 
     def table(self, name: str) -> DataFrame:
-        return self._here.session.table(TableName.parse(name).sql)
+        return self._here.session.table(self._named(name).sql)
 
     def write(self, df: DataFrame, table: str, mode: str = "append") -> None:
         """Write a frame of any session into a table, inside the transaction."""
         if mode not in _MODES:
             raise UserError(f"mode cannot be {mode!r}", hint=f"Choose one of {', '.join(_MODES)}")
-        target = TableName.parse(table)
+        target = self._named(table)
         session = self._here.session
         with spark_errors(f"writing to '{target}'"):
             # The frame may come from another session, and a write goes where the frame's session points: its plan is
@@ -132,7 +131,7 @@ class Transaction:
         self.gate_sources([source], auto_ungate_on_watermark)
 
     def gate_sources(self, sources: Sequence[str], auto_ungate_on_watermark: bool = False) -> None:
-        names, now = sources_named(sources), self._now()
+        names, now = sources_named(sources, self._named), self._now()
         self._gates += closing(names, now, auto_ungate_on_watermark=auto_ungate_on_watermark)
 
     def ungate_source(self, source: str) -> None:
@@ -140,7 +139,10 @@ class Transaction:
         self.ungate_sources([source])
 
     def ungate_sources(self, sources: Sequence[str]) -> None:
-        self._gates += opening(sources_named(sources), self._now())
+        self._gates += opening(sources_named(sources, self._named), self._now())
+
+    def _named(self, text: str) -> TableName:
+        return named_in(self._here.session, text)
 
     def _now(self) -> datetime:
         _ = self._here  # outside of the block there is nothing that could be published with it
@@ -161,7 +163,8 @@ class Transaction:
             require_not_ours(Deed(DeedKind.WRITE if now else DeedKind.DROP, table), self._cut)
             if now is None:
                 require_unread(table, self._cut)
-        with self._lake.at(workspace) as bench:
+        # In a session of our own: what the user set or made in this one is not what the followers' queries mean.
+        with workspace.beside() as apart, self._lake.at(apart) as bench:
             followers = self._refresher.followers(self._cut, written)
             results = self._refresher.members(bench, followers, self._refresher.request(self._cut, "TRANSACTION"))
             self._notify(StepReached(Step.ALL_STAGED))

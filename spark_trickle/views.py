@@ -81,6 +81,8 @@ class Explanation:
     """The operators, indented."""
     delta_sql: str = ""
     internal_tables: tuple[str, ...] = ()
+    meaning: str = ""
+    """Where its names are looked up, and the settings that it was defined with."""
     notices: tuple[str, ...] = ()
     suggestion: str | None = None
     """A rewrite that could be kept incrementally, where this one cannot."""
@@ -94,6 +96,7 @@ class Explanation:
         lines += [f"frontier: {self.frontier}"] if self.frontier.pins else []
         lines += [f"diamond group: {', '.join(self.diamond_group)} (published together)"] if self.diamond_group else []
         lines += [f"state tables: {', '.join(self.internal_tables)}"] if self.internal_tables else []
+        lines += [f"meaning: {self.meaning}"] if self.meaning else []
         lines += [f"notice: {notice}" for notice in self.notices]
         for title, text in (("query", self.query), ("plan", self.tree), ("delta", self.delta_sql)):
             lines += ["", f"{title}:", indent(text.strip("\n"), "  ")] if text.strip() else []
@@ -112,6 +115,7 @@ def explanation_of(table: StreamTable, *, diamond_group: Iterable[TableName] = (
         diamond_group=tuple(str(member) for member in diamond_group),
         tree=table.explanation,
         internal_tables=tuple(str(name) for name in table.internal_tables),
+        meaning=str(table.meaning),
         notices=table.notices,
     )
 

@@ -18,6 +18,7 @@ from spark_trickle.model.standing import Hold, HoldCode, LeaseRow, Standing
 from spark_trickle.model.stream_table import RefreshMode, StreamTable
 from spark_trickle.names import TableName
 from spark_trickle.refresh.damage import put_back, renamed_to
+from spark_trickle.refresh.decide import written_past
 from spark_trickle.refresh.run import dag_of
 from spark_trickle.scheduler.board import Board, make_board
 from spark_trickle.scheduler.plan import backing_off, backs_off, has_work, holds
@@ -134,7 +135,8 @@ _NEXT = {
 def _waits(table: StreamTable, board: Board, known: Known, *, scheduler: bool = True) -> list[Reason]:
     """What it waits for though nothing is wrong."""
     name = str(table.name)
-    if table.effective_mode is RefreshMode.IMMEDIATE:
+    immediate = table.effective_mode is RefreshMode.IMMEDIATE
+    if immediate and not has_work([table], known.cut.pointers):
         text = "it is IMMEDIATE: transactions that write its sources refresh it, and no schedule does"
         return [Reason(text, "write through engine.sql or engine.transaction()", name)] if scheduler else []
     found = []
@@ -142,6 +144,8 @@ def _waits(table: StreamTable, board: Board, known: Known, *, scheduler: bool = 
         last = known.lease.ticked_at
         text = "no scheduler is running" + (f"; one was last seen at {_moment(last)}" if last else "")
         found.append(Reason(text, "`trickle run` (engine.run()), or `trickle tick` for one pass", name))
+    if immediate:
+        return [*found, _behind(table, known)]
     standing = known.standings.get(table.name)
     if backs_off(table, standing, known.now) and standing is not None and standing.retry_at is not None:
         text = f"after its failure it is tried again at {_moment(standing.retry_at)}: {standing.error}"
@@ -158,6 +162,19 @@ def _waits(table: StreamTable, board: Board, known: Known, *, scheduler: bool = 
         text = f"its refreshes take longer than its schedule, so it waits {standing.slowed} times as long"
         found.append(Reason(text, f"alter_stream_table('{name}', schedule=...) gives it a longer schedule", name))
     return found
+
+
+def _behind(table: StreamTable, known: Known) -> Reason:
+    """An IMMEDIATE stream table whose sources have moved without it."""
+    heads = known.cut.pointers
+    moved = [
+        pin.table for pin in table.frontier.pins if pin.table in heads and heads[pin.table].location != pin.location
+    ]
+    past = written_past([str(each) for each in moved if each not in known.cut.tables])
+    text = f"it is IMMEDIATE, and behind: {past}" if moved else "it is IMMEDIATE, and has not been loaded yet"
+    return Reason(
+        text, f"the next tick catches it up; refresh_stream_table('{table.name}') does it now", str(table.name)
+    )
 
 
 def _not_due(table: StreamTable, board: Board, due: datetime) -> Reason:

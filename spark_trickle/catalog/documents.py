@@ -1,4 +1,4 @@
-"""Frontiers, pins, costs and lists of names as JSON text, as columns hold them. The format is ours alone."""
+"""Frontiers, pins, costs, meanings and lists of names as JSON text, as columns hold them. The format is ours alone."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 from spark_trickle.errors import InternalError
 from spark_trickle.model.frontier import Frontier, Pin
+from spark_trickle.model.meaning import Meaning
 from spark_trickle.model.stream_table import Costs
 from spark_trickle.names import TableName
 
@@ -74,6 +75,17 @@ def load_costs(text: str | None) -> Costs:
         return Costs()
     found = json.loads(text)
     return Costs(**{**found, "recent_ms": tuple(found["recent_ms"])})
+
+
+def dump_meaning(meaning: Meaning) -> str:
+    return json.dumps({**asdict(meaning), "settings": dict(meaning.settings)}, ensure_ascii=False)
+
+
+def load_meaning(text: str | None) -> Meaning:
+    if text is None:
+        return Meaning()
+    found = json.loads(text)
+    return Meaning(**{**found, "settings": tuple(sorted(found["settings"].items()))})
 
 
 def _dump(items: Iterable[object]) -> str:

@@ -34,6 +34,8 @@ _S = SOURCES.c
 KIND = "stream table"
 _DEFINITION = (
     _C.query,
+    _C.meaning,
+    _C.reads_clock,
     _C.schedule,
     _C.refresh_mode,
     _C.effective_mode,
@@ -190,6 +192,9 @@ def _row(table: StreamTable) -> dict[str, Any]:
         "notices": documents.dump_texts(table.notices),
         "costs": documents.dump_costs(table.costs),
         "status_since": table.status_since,
+        "meaning": documents.dump_meaning(table.meaning),
+        "reads_clock": table.reads_clock,
+        "reading": table.reading,
     }
 
 
@@ -226,4 +231,7 @@ def _value(row: Row[Any], sources: tuple[Source, ...]) -> StreamTable:
         notices=documents.load_texts(row.notices),
         costs=documents.load_costs(row.costs),
         status_since=row.status_since,
+        meaning=documents.load_meaning(row.meaning),
+        reads_clock=bool(row.reads_clock),
+        reading=row.reading or "",
     )

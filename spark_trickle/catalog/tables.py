@@ -84,6 +84,9 @@ STREAM_TABLES = Table(
     Column("notices", Text, nullable=False),
     Column("costs", Text),
     Column("status_since", UtcDateTime),
+    Column("meaning", Text),
+    Column("reads_clock", Boolean),
+    Column("reading", Text),
 )
 
 SOURCES = Table(

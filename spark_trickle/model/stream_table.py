@@ -7,6 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from spark_trickle.model.frontier import Frontier, Pin
+from spark_trickle.model.meaning import Meaning
 from spark_trickle.names import TableName
 
 
@@ -98,6 +99,12 @@ class StreamTable:
     """As the user wrote it."""
     normalized_query: str
     """For comparing: white space, case of keywords and comments do not count."""
+    meaning: Meaning = field(default_factory=Meaning)
+    """Of the query: where and with which settings it was defined."""
+    reads_clock: bool = False
+    """Its answer changes although nothing that it reads does: each refresh computes it again."""
+    reading: str = ""
+    """A fingerprint of how the query reads its sources: another one, and its text says something else."""
     options: Options
     status: Status
     status_reason: str | None = None

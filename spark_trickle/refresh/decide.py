@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from spark_trickle.model.frontier import Pointer
@@ -29,9 +29,9 @@ class Rebuild:
 def untouched(table: StreamTable, heads: Mapping[TableName, Pointer]) -> bool:
     """Whether every source and every table of ours is exactly where the last refresh left it.
 
-    Equal metadata locations mean equal versions: no file is opened for this.
+    Equal metadata locations mean equal versions: no file is opened for this. What reads the clock is never as it was.
     """
-    if not table.populated:
+    if not table.populated or table.reads_clock:
         return False
     pins = (*table.frontier.pins, *table.published)
     return all(pin.table in heads and heads[pin.table].location == pin.location for pin in pins)
@@ -43,6 +43,8 @@ def rebuild_before_looking(table: StreamTable, requested: RefreshMode | None) ->
         return Rebuild(Action.FULL, "first refresh" if table.epoch == 0 else "its definition was changed")
     if requested is RefreshMode.FULL:
         return Rebuild(Action.FULL, "mode FULL was asked for")
+    if table.reads_clock:
+        return Rebuild(Action.FULL, table.mode_reason or "it reads the clock")
     return None
 
 
@@ -68,3 +70,13 @@ def full_by_size(table: StreamTable, changed_rows: int, total_rows: int | None, 
         f"{changed_rows:,} of {total_rows:,} rows changed ({ratio:.0%}), "
         f"more than differential_max_change_ratio = {limit:g}",
     )
+
+
+def written_past(sources: Sequence[str]) -> str:
+    """What is told of an IMMEDIATE stream table that somebody wrote past.
+
+    >>> written_past(["a", "b"])
+    "'a', 'b' were written, and not through engine.sql or engine.transaction()"
+    """
+    verb = "was" if len(sources) == 1 else "were"
+    return f"{', '.join(map(repr, sources))} {verb} written, and not through engine.sql or engine.transaction()"

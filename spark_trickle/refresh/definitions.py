@@ -10,6 +10,7 @@ from spark_trickle.errors import LISTED, AlreadyExistsError, HasDependentsError,
 from spark_trickle.events import Noticed, Observer, RefreshFinished, Step, StepReached
 from spark_trickle.gates.held import GateReason, held
 from spark_trickle.graph.notices import left_over, notices
+from spark_trickle.model.meaning import Meaning
 from spark_trickle.model.publication import Cut, Publication, Swap
 from spark_trickle.model.standing import Standing
 from spark_trickle.model.stream_table import Options, RefreshMode, Status, StreamTable
@@ -30,7 +31,9 @@ class Definitions:
     refresher: Refresher
     notify: Observer
 
-    def create(self, name: TableName, query: str, options: Options, *, initialize: bool) -> StreamTable:
+    def create(
+        self, name: TableName, query: str, options: Options, *, meaning: Meaning, initialize: bool
+    ) -> StreamTable:
         """Make a stream table; with `initialize` it is published with its contents, never without them."""
         cut = self.catalog.cut()
         if name in cut.tables:
@@ -43,7 +46,8 @@ class Definitions:
         if name.namespace not in cut.namespaces:
             raise NotFoundError("namespace", name.namespace, hint=f"CREATE NAMESPACE {name.namespace} makes it")
         with self.lake.workbench(cut) as bench:
-            table = self._define(cut, bench.analyze(query, cut.tables), name, query, options)
+            analysis = bench.analyze(query, meaning, cut.tables)
+            table = self._define(cut, analysis, name, query, meaning, options)
             gated = held({**cut.tables, name: table}, cut.gates).get(name, ())
             if initialize and not gated:
                 table = self._publish_loaded(cut, bench, table, new=True)
@@ -54,12 +58,24 @@ class Definitions:
             table = replace(table, notices=(*table.notices, _deferred(name, gated)))
         return self._told(table)
 
-    def alter(self, name: TableName, changes: Mapping[str, object], *, query: str | None = None) -> StreamTable:
-        """Change options, or the query; a failure leaves everything as it was."""
+    def alter(
+        self,
+        name: TableName,
+        changes: Mapping[str, object],
+        *,
+        query: str | None = None,
+        meaning: Meaning | None = None,
+    ) -> StreamTable:
+        """Change options, or the query; a failure leaves everything as it was.
+
+        Args:
+            meaning: of the query, if one is given; without one the definition keeps its own.
+        """
         cut = self.catalog.cut()
         table = self._existing(cut, name)
         options = with_options(table.options, changes)
         with_query = query if query is not None else table.query
+        meant = meaning if query is not None and meaning is not None else table.meaning
         if (
             query is None
             and options.refresh_mode is table.options.refresh_mode
@@ -69,30 +85,15 @@ class Definitions:
                 return table
             return self._update(replace(table, options=options))
         with self.lake.workbench(cut) as bench:
-            analysis = bench.analyze(with_query, [other for other in cut.tables if other != name])
-            altered = self._define(cut, analysis, name, with_query, options)
-            same_query = altered.normalized_query == table.normalized_query
+            analysis = bench.analyze(with_query, meant, [other for other in cut.tables if other != name])
+            altered = self._define(cut, analysis, name, with_query, meant, options)
+            same_query = altered.normalized_query == table.normalized_query and meant == table.meaning
             if same_query and altered.effective_mode is table.effective_mode:
                 if options == table.options:
                     return table
                 return self._update(_mended(replace(table, options=options, mode_reason=altered.mode_reason)))
             dag_of({**cut.tables, name: altered}.values()).require_acyclic()
-            if same_query and RefreshMode.FULL not in (altered.effective_mode, table.effective_mode):
-                # Contents and state serve both ways of keeping it: it only has to be brought up to date.
-                altered = _mended(replace(table, options=options, effective_mode=altered.effective_mode))
-            else:
-                altered = _mended(
-                    replace(
-                        altered,
-                        version=table.version,
-                        epoch=table.epoch,
-                        consecutive_errors=table.consecutive_errors,
-                        created_at=table.created_at,
-                        status=table.status,
-                        status_reason=table.status_reason,
-                        status_since=table.status_since,
-                    )
-                )
+            altered = _taking_over(table, altered, same_query=same_query)
             gated = held({**cut.tables, name: altered}, cut.gates).get(name, ())
             if gated and not table.populated:
                 # It waits for its first load, and goes on waiting.
@@ -155,13 +156,16 @@ class Definitions:
         self.catalog.publish(Publication(updated=(table,)))
         return replace(table, version=table.version + 1)
 
-    def _define(self, cut: Cut, analysis: Analysis, name: TableName, query: str, options: Options) -> StreamTable:
+    def _define(
+        self, cut: Cut, analysis: Analysis, name: TableName, query: str, meaning: Meaning, options: Options
+    ) -> StreamTable:
         if any(source.table == name for source in analysis.sources):
             raise UserError(f"the query of '{name}' reads '{name}' itself", hint="Name another source")
         table = StreamTable(
             name=name,
             query=query,
             normalized_query=analysis.normalized,
+            meaning=meaning,
             options=options,
             status=Status.INITIALIZING,
             effective_mode=RefreshMode.FULL,
@@ -208,7 +212,7 @@ class Definitions:
         """A query may not take away what others read."""
         for reader in dag_of(cut.tables.values()).readers(name):
             try:
-                bench.analyze(cut.tables[reader].query, cut.tables)
+                bench.analyze(cut.tables[reader].query, cut.tables[reader].meaning, cut.tables)
             except SqlError as err:
                 raise UserError(
                     f"the new query of '{name}' does not fit '{reader}', which reads it: {err}",
@@ -222,6 +226,25 @@ def _mended(table: StreamTable) -> StreamTable:
         return table
     status = Status.ACTIVE if table.populated else Status.INITIALIZING
     return replace(table, status=status, status_reason=None, status_since=None, consecutive_errors=0)
+
+
+def _taking_over(table: StreamTable, altered: StreamTable, *, same_query: bool) -> StreamTable:
+    """The new definition with what stays of the one before."""
+    if same_query and RefreshMode.FULL not in (altered.effective_mode, table.effective_mode):
+        # Contents and state serve both ways of keeping it: it only has to be brought up to date.
+        return _mended(replace(table, options=altered.options, effective_mode=altered.effective_mode))
+    return _mended(
+        replace(
+            altered,
+            version=table.version,
+            epoch=table.epoch,
+            consecutive_errors=table.consecutive_errors,
+            created_at=table.created_at,
+            status=table.status,
+            status_reason=table.status_reason,
+            status_since=table.status_since,
+        )
+    )
 
 
 def _deferred(name: TableName, gated: Iterable[GateReason]) -> str:

@@ -26,6 +26,7 @@ from spark_trickle.refresh.decide import (
     full_by_mode,
     full_by_size,
     rebuild_before_looking,
+    written_past,
 )
 from spark_trickle.refresh.resolve import redefined
 
@@ -66,11 +67,12 @@ def refresh_member(bench: Workbench, table: StreamTable, request: Request, notif
     started, jobs_before = time.perf_counter(), bench.jobs()
     notify(StepReached(Step.COMPUTING, str(table.name)))
     try:
-        if _waited(table, request) or _redefinition(bench, table) is not None:
+        redefinition = _redefinition(bench, table)
+        if _waited(table, request) or redefinition is not None:
             table = _follow(bench, table, request)
             _require_open(table, request)
         frontier = _frontier_here(bench, table, request)
-        done = _stage(bench, table, frontier, request)
+        done = _stage(bench, table, frontier, request, redefinition)
     except SqlError as err:
         raise SchemaChangedError(
             f"the query of '{table.name}' no longer fits its sources: {err}",
@@ -152,10 +154,15 @@ class _Done:
     rebuild: Rebuild | None = None
 
 
-def _stage(bench: Workbench, table: StreamTable, frontier: Frontier, request: Request) -> _Done:
+def _stage(
+    bench: Workbench, table: StreamTable, frontier: Frontier, request: Request, redefinition: str | None
+) -> _Done:
     """Compute and write."""
     require_not_renamed(bench, table, request.heads)
-    rebuild = rebuild_before_looking(table, request.mode) or _damage(bench, table, frontier)
+    rebuild = rebuild_before_looking(table, request.mode)
+    if rebuild is None:
+        reason = damaged(bench, table) or redefinition
+        rebuild = _other_sources(table, frontier) if reason is None else Rebuild(Action.REINITIALIZE, reason)
     windows: dict[TableName, Window] = {}
     if rebuild is None:
         found = _windows(bench, table)
@@ -170,14 +177,24 @@ def _stage(bench: Workbench, table: StreamTable, frontier: Frontier, request: Re
     if rebuild is not None:
         _allow(table, rebuild, request)
         former = request.former if request.former is not None and request.former.name == table.name else None
-        rebuilt = bench.rebuild(table, summary, former, plain=rebuild.plain)
+        rebuilt = bench.rebuild(table, summary, request.now, former, plain=rebuild.plain)
         kept = f"; of its internal state {', '.join(rebuilt.reused)} was kept" if rebuilt.reused else ""
         return _Done(rebuild.action, "FULL", rebuild.reason + kept, rebuilt, rebuild)
     staged = bench.apply(table, windows, summary)
     mode = "IMMEDIATE" if request.initiated_by == "TRANSACTION" else "DIFFERENTIAL"
+    caught_up = _caught_up(table, windows, request)
     if not staged.changed:
-        return _Done(Action.NO_DATA, mode, "the changes of the sources change no row of the result", staged)
-    return _Done(Action.DIFFERENTIAL, mode, None, staged)
+        reason = "the changes of the sources change no row of the result"
+        return _Done(Action.NO_DATA, mode, f"{caught_up}; {reason}" if caught_up else reason, staged)
+    return _Done(Action.DIFFERENTIAL, mode, caught_up, staged)
+
+
+def _caught_up(table: StreamTable, windows: Mapping[TableName, Window], request: Request) -> str | None:
+    """Why the scheduler refreshes what follows its sources by itself: somebody wrote where we could not see it."""
+    if table.effective_mode is not RefreshMode.IMMEDIATE or request.initiated_by != "SCHEDULER":
+        return None
+    written = sorted(str(name) for name in windows if name not in request.stream_tables)
+    return f"caught up: {written_past(written)}" if written else None
 
 
 def _rather(
@@ -224,9 +241,10 @@ def _frontier_here(bench: Workbench, table: StreamTable, request: Request) -> Fr
 
 
 def _redefinition(bench: Workbench, table: StreamTable) -> str | None:
-    """Why the text of the query says something else than at the last refresh: a view under it does, or a new column
-    is one of those that `*` and NATURAL JOIN stand for, or hides one of a query around.
+    """Why the text of the query says something else than at the last refresh: a view under it does, or columns of a
+    source are others, and the query reads them by `*`, by position, or where one hides another.
     """
+    reshaped = []
     for source in table.sources:
         before, now = table.frontier.of(source.table), bench.pin_of(source.table)
         if before is None or now is None or (before.uuid, before.schema_id) == (now.uuid, now.schema_id):
@@ -235,6 +253,15 @@ def _redefinition(bench: Workbench, table: StreamTable) -> str | None:
             return f"view '{source.table}' was redefined"
         for column in bench.new_columns(table, before):
             return f"column '{column}' of '{source.table}' is new in the query"
+        if before.uuid == now.uuid:
+            reshaped.append(f"'{source.table}'")
+    if not reshaped:
+        return None
+    whose = f"the columns of {', '.join(reshaped)} were changed"
+    if table.effective_mode is RefreshMode.FULL:
+        return whose
+    if table.reading and bench.reading(table) != table.reading:
+        return f"{whose}, and with that what the query reads by '*' or by position"
     return None
 
 
@@ -245,7 +272,7 @@ def _waited(table: StreamTable, request: Request) -> bool:
 
 def _follow(bench: Workbench, table: StreamTable, request: Request) -> StreamTable:
     """The same query now reads something else: other sources, other state, perhaps another mode."""
-    followed = redefined(table, bench.analyze(table.query, request.stream_tables))
+    followed = redefined(table, bench.analyze(table.query, table.meaning, request.stream_tables))
     for stale in set(table.internal_tables) - set(followed.internal_tables):
         bench.drop(stale)
     return replace(followed, published=tuple(pin for pin in table.published if pin.table in followed.tables))
@@ -258,14 +285,8 @@ def _require_open(table: StreamTable, request: Request) -> None:
         raise GatedError(table.name, gated, table.sources)
 
 
-def _damage(bench: Workbench, table: StreamTable, frontier: Frontier) -> Rebuild | None:
-    """Reasons to start over that lie in our own tables or in the definition."""
-    done = damaged(bench, table)
-    if done is not None:
-        return Rebuild(Action.REINITIALIZE, done)
-    redefinition = _redefinition(bench, table)
-    if redefinition is not None:
-        return Rebuild(Action.REINITIALIZE, redefinition)
+def _other_sources(table: StreamTable, frontier: Frontier) -> Rebuild | None:
+    """Reasons to start over that lie in the sources: they are not those of the last refresh."""
     for source in table.sources:
         before, now = table.frontier.of(source.table), frontier.of(source.table)
         if before is None or now is None:
@@ -282,7 +303,7 @@ def _windows(bench: Workbench, table: StreamTable) -> dict[TableName, Window] | 
         if source.kind == "VIEW":
             continue
         since = table.frontier.of(source.table)
-        assert since is not None  # _damage has looked
+        assert since is not None  # _other_sources has looked
         window = bench.window(table, since)
         if isinstance(window, Broken):
             return window

@@ -47,6 +47,8 @@ def redefined(table: StreamTable, analysis: Analysis) -> StreamTable:
         normalized_query=analysis.normalized,
         effective_mode=mode,
         mode_reason=reason,
+        reads_clock=analysis.reads_clock,
+        reading=analysis.reading,
         sources=analysis.sources,
         internal_tables=internal,
         explanation=explanation_text(analysis),

@@ -15,7 +15,6 @@ from spark_trickle.model.standing import Standing
 from spark_trickle.model.stream_table import DiamondSchedulePolicy, RefreshMode, Status, StreamTable
 from spark_trickle.names import TableName
 from spark_trickle.scheduler.due import AT_ONCE, Rhythm, due_at, rhythms, unit_due_at
-from spark_trickle.scheduler.plan import follows_writes
 
 Tables = Mapping[TableName, StreamTable]
 
@@ -123,8 +122,3 @@ def make_board(found: Iterable[Unit], tables: Tables, default: timedelta) -> Boa
         watchers={name: frozenset(each) for name, each in watchers.items()},
         immediate=any(table.effective_mode is RefreshMode.IMMEDIATE for table in tables.values()),
     )
-
-
-def runs_by_itself(board: Board, unit: int, tables: Tables) -> bool:
-    """Whether the scheduler refreshes a unit at all: an IMMEDIATE one goes with what it reads."""
-    return not follows_writes(board.members(unit, tables))

@@ -14,7 +14,7 @@ from datetime import datetime
 
 from spark_trickle.model.frontier import Pointer
 from spark_trickle.model.standing import Hold, HoldCode, Standing
-from spark_trickle.model.stream_table import RefreshMode, Status, StreamTable
+from spark_trickle.model.stream_table import Status, StreamTable
 from spark_trickle.names import TableName
 from spark_trickle.refresh.decide import untouched
 
@@ -65,11 +65,6 @@ def make_plan(
 def has_work(members: Iterable[StreamTable], heads: Mapping[TableName, Pointer]) -> bool:
     """Whether a source of a member has moved, or a member holds nothing yet. Compares locations; opens no file."""
     return any(not untouched(table, heads) for table in members)
-
-
-def follows_writes(members: Iterable[StreamTable]) -> bool:
-    """Whether a unit is refreshed with what it reads and never by itself."""
-    return all(table.effective_mode is RefreshMode.IMMEDIATE for table in members)
 
 
 def holds(

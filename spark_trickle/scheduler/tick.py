@@ -35,7 +35,7 @@ from spark_trickle.refresh.blame import bug, part_in, trace_of
 from spark_trickle.refresh.pool import Job, run_in_order
 from spark_trickle.refresh.run import Refresher, UnitResult
 from spark_trickle.scheduler.backoff import delay
-from spark_trickle.scheduler.board import Board, runs_by_itself
+from spark_trickle.scheduler.board import Board
 from spark_trickle.scheduler.due import slowed_after
 from spark_trickle.scheduler.memory import Memory, changed_holds
 from spark_trickle.scheduler.plan import Plan, has_work, told, worth_recording
@@ -111,9 +111,9 @@ class Tick:
         return self.world.stopwatch() - self.started
 
     def _start(self, unit: int) -> Job[UnitResult] | None:
-        """The refresh of a unit, unless it turns out that nothing it reads has moved."""
-        members = self.board.members(unit, self.cut.tables)
-        if not runs_by_itself(self.board, unit, self.cut.tables) or not has_work(members, self.cut.pointers):
+        """The refresh of a unit, unless it turns out that nothing it reads has moved. What is IMMEDIATE has moved with
+        its sources, unless somebody wrote past us: then it is caught up here."""
+        if not has_work(self.board.members(unit, self.cut.tables), self.cut.pointers):
             return None
         names = self.board.with_followers(unit, self.cut.tables)
         cut = self.cut

@@ -6,8 +6,9 @@ that Spark accepts and the planner does not is kept in FULL mode, with the plann
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
@@ -16,14 +17,16 @@ from spark_trickle.delta.nodes import plan as make_plan
 from spark_trickle.delta.plan import PUBLIC, Column, MaintenancePlan, Version, leaf, resolve
 from spark_trickle.delta.show import show as show_plan
 from spark_trickle.errors import NotFoundError, SqlError, UnsupportedSqlError, UserError
+from spark_trickle.model.meaning import Meaning
 from spark_trickle.model.stream_table import Source
-from spark_trickle.names import DEFAULT_NAMESPACE, LAKE, TableName
+from spark_trickle.names import LAKE, TableName
 from spark_trickle.ports import Analysis
+from spark_trickle.spark.changing import Changing, changing_parts
 from spark_trickle.spark.failures import sql_errors
-from spark_trickle.spark.user_functions import aggregates, is_deterministic
+from spark_trickle.spark.queries import query_frame
+from spark_trickle.spark.user_functions import aggregates
 from spark_trickle.sql.build import build
 from spark_trickle.sql.build import notices as query_notices
-from spark_trickle.sql.determinism import nondeterministic
 from spark_trickle.sql.normalize import normalized
 from spark_trickle.sql.operators import Aggregate, Operator, Window, inputs, scans
 from spark_trickle.sql.parse import tokenize
@@ -53,78 +56,141 @@ class AnalyzedQuery:
 class _Sources:
     """What the names in a query mean: tables and views of the workspace. Remembers the views it met."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Workspace, meaning: Meaning) -> None:
         self._workspace = workspace
+        self._meaning = meaning
+        self._heads = workspace.heads()
         self.views: list[TableName] = []
 
     def resolve(self, parts: tuple[str, ...]) -> SourceTable | SourceView:
         levels = parts[1:] if len(parts) > 2 and parts[0].lower() == LAKE else parts
-        name = TableName(".".join(levels[:-1]) or DEFAULT_NAMESPACE, levels[-1])
-        pointer = self._workspace.heads().get(name)
+        namespace = ".".join(levels[:-1]) or self._meaning.default_namespace
+        if namespace is None:
+            raise NotFoundError("table", f"{self._meaning.catalog}.{self._meaning.namespace}.{levels[-1]}")
+        name = TableName(namespace, levels[-1])
+        pointer = self._heads.get(name)
         if pointer is None:
             raise NotFoundError("table", name)
         if pointer.kind == "VIEW":
             view = load_view(self._workspace.session, name)
             self.views.append(name)
-            return SourceView(view.text, view.default_namespace)
+            return SourceView(view.text, view.default_namespace, view.columns)
         schema = self._workspace.session.table(name.sql).schema
         return SourceTable(str(name), tuple((field.name, field.dataType.simpleString()) for field in schema.fields))
 
 
-def analyze(workspace: Workspace, query: str, stream_tables: Iterable[TableName]) -> AnalyzedQuery:
+def analyze(workspace: Workspace, query: str, meaning: Meaning, stream_tables: Iterable[TableName]) -> AnalyzedQuery:
     """Everything that can be told of the query without running it."""
+    workspace.speak(meaning)
+    frame = query_frame(workspace.session, query, "the query")
     with sql_errors("the query"):
-        frame = workspace.session.sql(query)
         columns = tuple((field.name, field.dataType.simpleString()) for field in frame.schema.fields)
     _check_columns([name for name, _ in columns])
     tables = _base_tables(frame)
     _check_tables(workspace, tables)
-    random = nondeterministic(query)
-    where = ", ".join(f"{found.name}() at line {found.line}, column {found.column}" for found in random[:1]) or None
-    if where is None and not is_deterministic(frame):
-        where = "a function of the query"
-    sources = _Sources(workspace)
-    notices: list[str] = []
-    completions: list[str] = []
-    reason = suggestion = None
-    plan, tree, delta_sql = None, "", ""
+    sources = _Sources(workspace, meaning)
+    kept, refusal = _Kept(), None
     try:
-        operator = build(query, sources, tuple(name for name, _ in columns), completions)
-        if _mentions(query, workspace.functions) and aggregates(frame) and not _groups(operator):
-            raise refused(Refused.USER_AGGREGATE)
-        notices.extend((*query_notices(query), *completions))
-        tree = show_tree(operator)
-        if where is None:
-            plan = make_plan(operator, lambda found: _describe(workspace, found))
-            _check_types(workspace, plan, columns)
-    except UnsupportedSqlError as err:
-        plan, reason, suggestion = None, str(err), err.hint
-    except SqlError as err:
-        # Spark has accepted it, so it is not the user's mistake: our parser does not know the construct.
-        reason = f"the incremental planner does not understand this query: {err}"
-    if where is not None:
-        reason = f"{where} is not deterministic"
-        suggestion = "Remove the function, or compute its value when the rows are written to the source"
-    if plan is not None:
-        delta_sql = show_plan(plan)
-    known = set(stream_tables)
+        kept = _read(workspace, query, columns, sources, frame)
+    except (UnsupportedSqlError, SqlError) as err:
+        refusal = err
+    views = _views(workspace, query, sources) if refusal is not None else sources.views
+    changing = changing_parts(workspace, frame, query, views)
+    otherwise = meaning.read_otherwise()
+    if otherwise is not None:
+        refusal = refused(Refused.SETTING, name=otherwise[0], value=otherwise[1])
+    if changing is None and refusal is None and kept.operator is not None:
+        try:
+            kept = _planned(workspace, kept.operator, kept, columns)
+        except (UnsupportedSqlError, SqlError) as err:
+            refusal = err
+    plan = kept.plan
+    reason, suggestion = _why_full(changing, refusal)
     return AnalyzedQuery(
         Analysis(
             columns=columns,
-            sources=_sources(tables, sources.views, known),
+            sources=_sources(tables, views, set(stream_tables)),
             state=tuple(n.label for n in plan.nodes if n.label != PUBLIC) if plan else (),
             differential=plan is not None,
             reason=reason,
             suggestion=suggestion,
-            nondeterministic=where,
-            tree=tree,
-            delta_sql=delta_sql,
-            notices=tuple(notices),
+            nondeterministic=None if changing is None else changing.what,
+            reads_clock=changing is not None and changing.clock,
+            reading=fingerprint(plan) if plan is not None else "",
+            tree=kept.tree,
+            delta_sql=show_plan(plan) if plan is not None else "",
+            notices=kept.notices,
             normalized=normalized(query),
         ),
         plan,
-        _over_sources(_whole(plan)).sql(dialect="spark") if plan is not None and completions else None,
+        _over_sources(_whole(plan)).sql(dialect="spark") if plan is not None and kept.completed else None,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What our reading of a query has come to so far."""
+
+    operator: Operator | None = None
+    plan: MaintenancePlan | None = None
+    tree: str = ""
+    notices: tuple[str, ...] = ()
+    completed: bool = False
+    """Whether something was decided that the text leaves open."""
+
+
+def _read(
+    workspace: Workspace, query: str, columns: tuple[tuple[str, str], ...], sources: _Sources, frame: DataFrame
+) -> _Kept:
+    """The operators of a query."""
+    completions: list[str] = []
+    operator = build(query, sources, tuple(name for name, _ in columns), completions)
+    if _mentions(query, workspace.functions) and aggregates(frame) and not _groups(operator):
+        raise refused(Refused.USER_AGGREGATE)
+    notices = (*query_notices(query), *completions)
+    return _Kept(operator, None, show_tree(operator), notices, bool(completions))
+
+
+def _planned(workspace: Workspace, operator: Operator, kept: _Kept, columns: tuple[tuple[str, str], ...]) -> _Kept:
+    """With what keeps its answer."""
+    plan = make_plan(operator, lambda found: _describe(workspace, found))
+    _check_types(workspace, plan, columns)
+    return replace(kept, plan=plan)
+
+
+def _why_full(changing: Changing | None, refusal: SqlError | None) -> tuple[str | None, str | None]:
+    """Why a query cannot be kept incrementally, and what could be done."""
+    if changing is not None:
+        instead = "Remove the function, or compute its value when the rows are written to the source"
+        if changing.clock:
+            then = "it reads the clock, so each refresh computes the query again, on its schedule"
+            return f"{changing.what} is not deterministic: {then}", instead
+        return f"{changing.what} is not deterministic", instead
+    if isinstance(refusal, UnsupportedSqlError):
+        return str(refusal), refusal.hint
+    if refusal is not None:
+        # Spark has accepted it, so it is not the user's mistake: our parser does not know the construct.
+        return f"the incremental planner does not understand this query: {refusal}", None
+    return None, None
+
+
+def fingerprint(plan: MaintenancePlan) -> str:
+    """How the query reads its sources: another fingerprint, and the same text gives another answer."""
+    texts = "\n".join(f"{node.label}: {node.query.sql(dialect='spark')}" for node in plan.nodes)
+    return hashlib.sha256(texts.encode()).hexdigest()[:32]
+
+
+def _views(workspace: Workspace, query: str, sources: _Sources) -> list[TableName]:
+    """The views under a query that could not be read to its end: those that were met, and all whose names are words
+    of its text. One too many is better than one whose redefinition nobody sees."""
+    known = {name.name.lower(): name for name, head in workspace.heads().items() if head.kind == "VIEW"}
+    found, texts = dict.fromkeys(sources.views), [query]
+    while texts:
+        words = {word.text.lower() for word in tokenize(texts.pop())}
+        for name in [view for lowered, view in known.items() if lowered in words and view not in found]:
+            found[name] = None
+            texts.append(load_view(workspace.session, name).text)
+    return list(found)
 
 
 def _mentions(query: str, functions: tuple[str, ...]) -> bool:

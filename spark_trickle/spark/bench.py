@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from spark_trickle.delta.plan import PUBLIC, MaintenancePlan
 from spark_trickle.delta.staged import NONE_LARGE
 from spark_trickle.errors import InternalError, StreamTableError
 from spark_trickle.model.frontier import Pin, Pointer
+from spark_trickle.model.meaning import Meaning
 from spark_trickle.model.publication import Cut
 from spark_trickle.model.stream_table import RefreshMode, StreamTable
 from spark_trickle.names import TableName, internal_name
@@ -24,8 +26,10 @@ from spark_trickle.spark.failures import spark_errors, sql_errors
 from spark_trickle.spark.held import NOTHING_HELD, Held
 from spark_trickle.spark.jobs import counting_jobs, fair_share
 from spark_trickle.spark.lookups import Lookups
+from spark_trickle.spark.moments import at_moment
 from spark_trickle.spark.parallel import in_parallel
 from spark_trickle.spark.planning import planned_for
+from spark_trickle.spark.queries import query_frame
 from spark_trickle.spark.relations import Leaves
 from spark_trickle.spark.remembered import Remembered
 from spark_trickle.spark.reuse import reusable
@@ -100,8 +104,11 @@ class Bench:
                     self._pins[pointer] = pin(load(self.workspace.session, table), table)
         return self._pins[pointer]
 
-    def analyze(self, query: str, stream_tables: Iterable[TableName]) -> Analysis:
-        return analyze(self.workspace, query, stream_tables).analysis
+    def analyze(self, query: str, meaning: Meaning, stream_tables: Iterable[TableName]) -> Analysis:
+        return analyze(self.workspace, query, meaning, stream_tables).analysis
+
+    def reading(self, table: StreamTable) -> str:
+        return self._analyzed(table).analysis.reading
 
     def expect(self, unit: Iterable[StreamTable]) -> None:
         """These are going to be refreshed here: what several of them read is read once, and looked for at once."""
@@ -182,15 +189,21 @@ class Bench:
         return f"was written to directly: its snapshot {since.snapshot_id} is no longer in its history"
 
     def rebuild(
-        self, table: StreamTable, summary: Mapping[str, str], former: StreamTable | None = None, *, plain: bool = False
+        self,
+        table: StreamTable,
+        summary: Mapping[str, str],
+        moment: datetime,
+        former: StreamTable | None = None,
+        *,
+        plain: bool = False,
     ) -> Staged:
+        self.workspace.speak(table.meaning)
         # A stream table in FULL mode keeps no state: its query runs as it was written.
         plan = None if plain or table.effective_mode is RefreshMode.FULL else self._analyzed(table).plan
         writer = Writer(self.workspace.session, summary)
         present = self.workspace.heads()
         if plan is None:
-            with sql_errors(f"the query of '{table.name}'"):
-                frame = self.workspace.session.sql(self.decided_query(table))
+            frame = self.answer(table, moment)
             written = writer.whole(table.name, frame, exists=table.name in present)
             return Staged(
                 rows_inserted=written.inserted, rows_deleted=written.deleted, changed=True, commits=written.commits
@@ -230,6 +243,7 @@ class Bench:
         )
 
     def apply(self, table: StreamTable, windows: Mapping[TableName, Window], summary: Mapping[str, str]) -> Staged:
+        self.workspace.speak(table.meaning)
         plan = self._analyzed(table).plan
         if plan is None:
             raise InternalError(f"'{table.name}' has no maintenance plan")
@@ -276,14 +290,17 @@ class Bench:
         known = KnownChange(frame, rows, insert_only=written.deleted == 0)
         self._known[table.name, before.snapshot_id, after.snapshot_id] = known
 
-    def decided_query(self, table: StreamTable) -> str:
-        """The query of a stream table, with everything decided that its text leaves open."""
-        return self._analyzed(table).completed or table.query
+    def answer(self, table: StreamTable, moment: datetime) -> DataFrame:
+        """The query as it was written, with everything decided that its text leaves open, at a moment."""
+        self.workspace.speak(table.meaning)
+        text = self._analyzed(table).completed or table.query
+        frame = query_frame(self.workspace.session, text, f"the query of '{table.name}'")
+        return at_moment(frame, moment) if table.reads_clock else frame
 
     def create_empty(self, table: StreamTable) -> None:
         """The table with its columns and no rows, for a stream table that is loaded later."""
-        with sql_errors(f"the query of '{table.name}'"):
-            frame: DataFrame = self.workspace.session.sql(table.query).limit(0)
+        self.workspace.speak(table.meaning)
+        frame = query_frame(self.workspace.session, table.query, f"the query of '{table.name}'").limit(0)
         Writer(self.workspace.session, {"trickle.stream-table": str(table.name)}).whole(table.name, frame, exists=False)
 
     def drop(self, table: TableName) -> None:
@@ -297,11 +314,7 @@ class Bench:
     def apart(self, work: Callable[[Workbench], T]) -> Callable[[], T]:
         def with_a_session_of_its_own() -> T:
             # Threads are used again, each time with another session.
-            with (
-                self.workspace.beside() as workspace,
-                active(workspace.session),
-                bench_in(workspace, self._common) as bench,
-            ):
+            with self.workspace.beside() as workspace, bench_in(workspace, self._common) as bench:
                 return work(bench)
 
         # What Spark knows of this thread (a user's job group, say) goes with the work.
@@ -317,7 +330,8 @@ class Bench:
             here = self.pin_of(source.table)
             shapes.append((here.uuid, here.schema_id) if here else ("", 0))
         return self._common.remembered.plans.get(
-            (table.name, table.query, tuple(shapes)), lambda: analyze(self.workspace, table.query, ())
+            (table.name, f"{table.meaning}\n{table.query}", tuple(shapes)),
+            lambda: analyze(self.workspace, table.query, table.meaning, ()),
         )
 
     def _leaves(
@@ -374,7 +388,7 @@ def bench_in(workspace: Workspace, shared: Shared) -> Iterator[Bench]:
     """A bench for this thread."""
     # Tidying up, here and below, speaks to Spark too, which may be what has gone.
     session = workspace.session
-    with spark_errors("working on stream tables"), fair_share(session), counting_jobs(session) as jobs:
+    with spark_errors("working on stream tables"), active(session), fair_share(session), counting_jobs(session) as jobs:
         bench = Bench(workspace, shared, jobs)
         try:
             yield bench

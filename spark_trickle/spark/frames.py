@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import types as t
 
+from spark_trickle.spark.sessions import active
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
@@ -25,6 +27,11 @@ _TYPES: list[tuple[type, t.DataType]] = [
 
 def frame_of(session: SparkSession, answer: object, as_json: Any) -> DataFrame:
     """A frame of one value, several, or text; nested values become JSON text."""
+    with active(session):
+        return _frame_of(session, answer, as_json)
+
+
+def _frame_of(session: SparkSession, answer: object, as_json: Any) -> DataFrame:
     if isinstance(answer, (list, tuple)):
         rows: Sequence[object] = answer
     else:

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from spark_trickle.errors import ConfigError, UnavailableError
+from spark_trickle.errors import ConfigError, UnavailableError, UserError
 from spark_trickle.names import DEFAULT_NAMESPACE, LAKE
 from spark_trickle.spark.stores import (
     LAKE_PREFIX,
@@ -28,6 +28,8 @@ from spark_trickle.spark.stores import (
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from spark_trickle.model.meaning import Meaning
 
 _KEPT_FOR_LONG = {
     # Broadcasts and shuffles of refreshes that are over go once the JVM has collected; by itself it does when it must.
@@ -132,7 +134,8 @@ class Sessions:
         with self._lock:
             if self._main is None:
                 if self._given is not None:
-                    session = _own_lake(self._given, self._lake)
+                    # Beside the user's session, with its settings, views and functions: nothing of that one is changed.
+                    session = _clone(self._given)
                 else:
                     session, self._ours = _CONTEXT.enter(self._start)
                 try:
@@ -151,6 +154,46 @@ class Sessions:
     def beside(self, lake: LakeAddress) -> SparkSession:
         """A session of its own: own settings, temporary views and catalog; same executors."""
         return _configured(self.main.newSession(), lake, self._files)
+
+    def like_main(self, lake: LakeAddress) -> SparkSession:
+        """A session in which a user's statement means what it means in the main one: with its settings, current
+        namespace, temporary views, functions and variables. Only its lake is another one."""
+        from spark_trickle.spark.meaning import enter
+
+        main = self.main
+        session = _configured(_clone(main), lake, self._files)
+        theirs, ours = _catalog_manager(main), _catalog_manager(session)
+        with active(main):
+            catalog, namespace = str(theirs.currentCatalog().name()), list(theirs.currentNamespace())
+        enter(session, catalog, namespace)
+        _share_variables(theirs, ours)
+        return session
+
+    @property
+    def functions_from(self) -> tuple[SparkSession, ...]:
+        """Where users register functions: in our main session, and in one that they gave us."""
+        return (self.main,) if self._given is None else (self._given, self.main)
+
+    @property
+    def namespace(self) -> str:
+        """Where names without a namespace are. Starts no JVM: before there is a session nobody can have left."""
+        if self._main is None:
+            return DEFAULT_NAMESPACE
+        from spark_trickle.spark.meaning import current_namespace
+
+        found = current_namespace(self._main)
+        if found is None:
+            raise UserError(
+                f"the current catalog of the session is not '{LAKE}', so a name needs its namespace",
+                hint=f"Write {LAKE}.namespace.name, or USE {LAKE}.{DEFAULT_NAMESPACE}",
+            )
+        return found
+
+    def meaning(self) -> Meaning:
+        """What a query means that is defined now."""
+        from spark_trickle.spark.meaning import spoken_in
+
+        return spoken_in(self.main)
 
     def stop(self) -> None:
         """End Spark if we started it and nobody else uses it."""
@@ -237,14 +280,18 @@ def close_lake(spark: SparkSession) -> None:
 
 @contextmanager
 def active(spark: SparkSession) -> Iterator[None]:
-    """Make a session this thread's active one: what Spark and Iceberg ask for settings without naming a session."""
+    """Make a session this thread's active one: what Spark and Iceberg ask for settings without naming a session.
+    Afterwards the one before is: PySpark makes a session active for good whenever a frame is made in it."""
+    from pyspark.sql import SparkSession
+
     jvm: Any = spark._jvm
     sessions = jvm.org.apache.spark.sql.classic.SparkSession
-    before = sessions.getActiveSession()
+    before, in_python = sessions.getActiveSession(), SparkSession._activeSession
     sessions.setActiveSession(spark._jsparkSession)
     try:
         yield
     finally:
+        SparkSession._activeSession = in_python
         if before.isDefined():
             sessions.setActiveSession(before.get())
         else:
@@ -263,12 +310,24 @@ def in_session(frame: DataFrame, session: SparkSession) -> DataFrame:
     return DataFrame(jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, plan), session)
 
 
-def _own_lake(given: SparkSession, lake: LakeAddress) -> SparkSession:
-    """The user's session; or one beside it when its `lake` is another one already, because a session keeps the
-    catalog that it first loaded under a name."""
-    uri = f"spark.sql.catalog.{LAKE}.uri"
-    present = given.conf.get(uri, None)
-    return given if present in (None, lake.jdbc_url) else given.newSession()
+def _clone(session: SparkSession) -> SparkSession:
+    """A session with everything that was set and made in another, which it does not change."""
+    from pyspark.sql import SparkSession
+
+    java: Any = session._jsparkSession
+    return SparkSession(session.sparkContext, java.cloneSession())
+
+
+def _catalog_manager(session: SparkSession) -> Any:
+    java: Any = session._jsparkSession
+    return java.sessionState().catalogManager()
+
+
+def _share_variables(theirs: Any, ours: Any) -> None:
+    """Let a session have the variables of another: a clone has none of them. Spark has no call for that."""
+    field = ours.getClass().getDeclaredField("tempVariableManager")
+    field.setAccessible(True)
+    field.set(ours, theirs.tempVariableManager())
 
 
 def _set_for_lake(spark: SparkSession) -> dict[str, str]:

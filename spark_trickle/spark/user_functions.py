@@ -4,32 +4,41 @@ Spark's own entries, handed over as they are, so a Python function runs as it wo
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def share_functions(source: SparkSession, target: SparkSession) -> tuple[str, ...]:
-    """Give one session the functions of another, and take from it those that the other has no more.
+_IN_SQL = "sql_udf"
+
+
+def share_functions(sources: Sequence[SparkSession], target: SparkSession) -> tuple[str, ...]:
+    """Give one session the functions of others, and take from it those that they have no more. Of two with the same
+    name the later session's counts.
 
     Returns:
         The names of the functions.
     """
-    jvm: Any = source._jvm
+    jvm: Any = target._jvm
     builtin = jvm.org.apache.spark.sql.catalyst.analysis.FunctionRegistry.builtin().listFunction()
-    theirs, ours = _registry(source), _registry(target)
-    shared = theirs.listFunction().diff(builtin)
-    left = ours.listFunction().diff(builtin).diff(shared)
+    ours = _registry(target)
+    left = ours.listFunction().diff(builtin)
+    names: dict[str, None] = {}
+    for source in sources:
+        theirs = _registry(source)
+        shared = theirs.listFunction().diff(builtin)
+        left = left.diff(shared)
+        for place in range(shared.length()):
+            name = shared.apply(place)
+            info, builder = theirs.lookupFunction(name), theirs.lookupFunctionBuilder(name)
+            if info.isDefined() and builder.isDefined():
+                ours.registerFunction(name, info.get(), builder.get())
+                names[str(name.funcName())] = None
     for place in range(left.length()):
         ours.dropFunction(left.apply(place))
-    names = []
-    for place in range(shared.length()):
-        name = shared.apply(place)
-        info, builder = theirs.lookupFunction(name), theirs.lookupFunctionBuilder(name)
-        if info.isDefined() and builder.isDefined():
-            ours.registerFunction(name, info.get(), builder.get())
-            names.append(str(name.funcName()))
     return tuple(names)
 
 
@@ -48,3 +57,20 @@ def aggregates(frame: Any) -> bool:
     jvm: Any = frame.sparkSession._jvm
     pattern = jvm.org.apache.spark.sql.catalyst.trees.TreePattern.AGGREGATE_EXPRESSION()
     return bool(frame._jdf.queryExecution().analyzed().containsPattern(pattern))
+
+
+def sql_bodies(session: SparkSession) -> dict[str, str]:
+    """The texts of temporary functions that are written in SQL."""
+    registry, found = _registry(session), {}
+    jvm: Any = session._jvm
+    names = registry.listFunction().diff(
+        jvm.org.apache.spark.sql.catalyst.analysis.FunctionRegistry.builtin().listFunction()
+    )
+    for place in range(names.length()):
+        name = names.apply(place)
+        info = registry.lookupFunction(name)
+        if info.isDefined() and str(info.get().getSource()) == _IN_SQL:
+            said = json.loads(info.get().getUsage())
+            parts = [text for key, text in said.items() if key in ("sqlFunction.expression", "sqlFunction.query")]
+            found[str(name.funcName())] = "\n".join(parts)
+    return found

@@ -17,11 +17,13 @@ from spark_trickle.model.frontier import Pin, Pointer
 from spark_trickle.model.refresh import Verification
 from spark_trickle.model.stream_table import StreamTable
 from spark_trickle.names import quote
+from spark_trickle.spark.changing import unknowable_moment
 from spark_trickle.spark.failures import spark_errors
 from spark_trickle.spark.planning import planned_for
 from spark_trickle.storage.iceberg import load
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
     from pyspark.sql import types as t
 
     from spark_trickle.spark.bench import Bench
@@ -46,9 +48,13 @@ def verify(bench: Bench, table: StreamTable) -> Verification:
         )
     for pin in table.frontier.pins:
         _rewind(bench, table, pin)
+    _require_known_moment(bench, table)
     # Planned as a change is: the union with the contents is where Spark fails on some subqueries.
     with spark_errors(f"verifying '{table.name}'"), planned_for(bench.workspace.session, small=False):
-        other_columns = _other_columns(bench, table)
+        moment = table.data_timestamp
+        assert moment is not None  # it is populated
+        answer = bench.answer(table, moment)
+        other_columns = _other_columns(answer, bench.workspace.session.table(table.name.sql))
         if other_columns is not None:
             return Verification(
                 name=str(table.name),
@@ -58,7 +64,7 @@ def verify(bench: Bench, table: StreamTable) -> Verification:
                 frontier=table.frontier,
                 sample=(other_columns,),
             )
-        rows = _differences(bench.workspace, table, bench.decided_query(table))
+        rows = _differences(bench.workspace, table, answer)
     missing, unexpected = _without_rounding(rows)
     sample = [f"+ {_show(row)}" for row, _ in missing[:SAMPLE]] + [f"- {_show(row)}" for row, _ in unexpected[:SAMPLE]]
     lost, extra = sum(n for _, n in missing), sum(n for _, n in unexpected)
@@ -72,13 +78,11 @@ def verify(bench: Bench, table: StreamTable) -> Verification:
     )
 
 
-def _other_columns(bench: Bench, table: StreamTable) -> str | None:
+def _other_columns(wanted: DataFrame, found: DataFrame) -> str | None:
     """How the columns of the table differ from its query's: somebody may have altered it."""
-    session = bench.workspace.session
-    wanted, found = session.sql(bench.decided_query(table)).columns, session.table(table.name.sql).columns
-    if wanted == found:
+    if wanted.columns == found.columns:
         return None
-    return f"the table has the columns {', '.join(found)}; its query has {', '.join(wanted)}"
+    return f"the table has the columns {', '.join(found.columns)}; its query has {', '.join(wanted.columns)}"
 
 
 def _rewind(bench: Bench, table: StreamTable, pin: Pin) -> None:
@@ -104,9 +108,21 @@ def _rewind(bench: Bench, table: StreamTable, pin: Pin) -> None:
     java.manageSnapshots().setCurrentSnapshot(pin.snapshot_id).commit()
 
 
-def _differences(workspace: Workspace, table: StreamTable, query: str) -> list[tuple[dict[str, Any], int]]:
+def _require_known_moment(bench: Bench, table: StreamTable) -> None:
+    """What the clock showed is known, unless Spark's parser asked it."""
+    if not table.reads_clock:
+        return
+    views = [source.table for source in table.sources if source.kind == "VIEW"]
+    what = unknowable_moment(bench.workspace, table.query, views)
+    if what is not None:
+        raise UserError(
+            f"'{table.name}' cannot be verified: which moment {what} was is known to nobody",
+            hint="Write current_date() or current_timestamp() instead",
+        )
+
+
+def _differences(workspace: Workspace, table: StreamTable, wanted: DataFrame) -> list[tuple[dict[str, Any], int]]:
     session = workspace.session
-    wanted = session.sql(query)
     names = [quote(field.name) for field in wanted.schema.fields]
     keys = [key for field in wanted.schema.fields for key in _keys(field)]
     view = workspace.view("trickle_verify_query")

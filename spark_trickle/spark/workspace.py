@@ -27,6 +27,8 @@ from spark_trickle.spark.user_functions import share_functions
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from spark_trickle.model.meaning import Meaning
+
 _TABLES = """
 CREATE TABLE iceberg_tables(catalog_name VARCHAR(255) NOT NULL, table_namespace VARCHAR(255) NOT NULL,
   table_name VARCHAR(255) NOT NULL, metadata_location VARCHAR(1000), previous_metadata_location VARCHAR(1000),
@@ -106,14 +108,27 @@ class _Pointers:
 class Workspace:
     """One private version of the lake, and a session that sees it."""
 
-    def __init__(self, sessions: Sessions, warehouse: str, pointers: _Pointers | None = None) -> None:
+    def __init__(
+        self, sessions: Sessions, warehouse: str, pointers: _Pointers | None = None, session: SparkSession | None = None
+    ) -> None:
         self._sessions = sessions
         self._warehouse = warehouse
         self._pointers = pointers or _Pointers()
+        self._meaning: Meaning | None = None
         self.functions: tuple[str, ...] = ()
-        self.session: SparkSession = sessions.beside(LakeAddress(self._pointers.jdbc_url, (), warehouse))
+        self.session = session or _plain(sessions.beside(LakeAddress(self._pointers.jdbc_url, (), warehouse)))
         self.views: list[str] = []
         self._siblings: list[Workspace] = []
+
+    def speak(self, meaning: Meaning) -> None:
+        """Let queries here mean what they mean in a definition, until another one is named. Not where users speak."""
+        if meaning != self._meaning:
+            from spark_trickle.spark.meaning import speak
+
+            # Whatever fails on the way has been said in part.
+            before, self._meaning = self._meaning, None
+            speak(self.session, meaning, before)
+            self._meaning = meaning
 
     def pin(self, pointers: Iterable[Pointer], namespaces: Iterable[str]) -> None:
         """Start over from these versions; whatever was staged here is forgotten."""
@@ -169,7 +184,14 @@ class Workspace:
         self._pointers.close()
 
     def _take_functions(self) -> None:
-        self.functions = share_functions(self._sessions.main, self.session)
+        self.functions = share_functions(self._sessions.functions_from, self.session)
+
+
+def _plain(session: SparkSession) -> SparkSession:
+    from spark_trickle.spark.meaning import forget_settings
+
+    forget_settings(session)
+    return session
 
 
 class Workspaces:
@@ -199,8 +221,15 @@ class Workspaces:
             self._idle.append(workspace)
 
     def make(self) -> Workspace:
-        """A new workspace that the caller owns and closes: for a user's transaction or consistent read."""
         return Workspace(self._sessions, self._warehouse)
+
+    def for_user(self, pointers: Iterable[Pointer], namespaces: Iterable[str]) -> Workspace:
+        """A workspace at these versions that the caller owns and closes: for a user's transaction or consistent read.
+        What is said there means what it means in the user's own session."""
+        private = _Pointers()
+        private.pin(pointers, namespaces)
+        session = self._sessions.like_main(LakeAddress(private.jdbc_url, (), self._warehouse))
+        return Workspace(self._sessions, self._warehouse, private, session)
 
     def close(self) -> None:
         with self._lock:

@@ -63,7 +63,7 @@ def build(
     check_clauses(tree, query)
     lambdas = {name.name for found in tree.find_all(exp.Lambda) for name in found.expressions}
     # A column with the name of a lambda's parameter would be captured by it.
-    builder = Builder(query, catalog, Names(lambdas))
+    builder = Builder(query, catalog, Names(lambdas), mentioned=mentioned(tree))
     built = builder.query(tree, {})
     if completions is not None:
         completions.extend(dict.fromkeys(builder.completions))
@@ -127,6 +127,8 @@ class Builder:
     """What was decided where the text leaves several answers open, for the user to read."""
     kinds: dict[str, str] = field(default_factory=dict)
     """Spark's types of columns of the tree, where they are known."""
+    mentioned: frozenset[tuple[str, str]] | None = None
+    """The names that the text says, as (table or nothing, name), in lower case; None: it may mean any."""
 
     def query(self, node: exp.Expr, ctes: Mapping[str, Cte], outer: Scope | None = None) -> Built:
         """Any query: SELECT, set operation, parenthesised, with or without WITH."""
@@ -221,6 +223,8 @@ class Builder:
             return built.under(qualifier, columns or cte.columns)
         source = self.catalog.resolve(parts if len(parts) > 1 else (*self.namespace, *parts))
         if isinstance(source, SourceView):
+            tree = parse_query(source.text)
+            check_clauses(tree, source.text)
             inner = Builder(
                 source.text,
                 self.catalog,
@@ -229,16 +233,22 @@ class Builder:
                 self.depth + 1,
                 completions=self.completions,
                 kinds=self.kinds,
+                mentioned=mentioned(tree),
             )
-            tree = parse_query(source.text)
-            check_clauses(tree, source.text)
-            return inner.query(tree, {}).under(qualifier, columns)
+            return _as_made(inner.query(tree, {}), source).under(qualifier, columns)
         for name, _ in source.columns:
             check_name(name, f"table {source.key}")
-        items = tuple(ScanColumn(self.names.fresh(name), name, kind) for name, kind in source.columns)
+        items = tuple(ScanColumn(self._named(name, qualifier[-1]), name, kind) for name, kind in source.columns)
         self.kinds.update((item.name, item.type) for item in items)
         outputs = tuple((item.source, item.name) for item in items)
         return Built(Scan(source.key, items), outputs).under(qualifier, columns)
+
+    def _named(self, column: str, table: str) -> str:
+        """A name in the tree. A column that the text does not mention takes none that another could have: a table that
+        gains a column nobody reads leaves the tree, and all that is kept for it, as it was."""
+        said = {("", column.lower()), (table.lower(), column.lower())}
+        unread = self.mentioned is not None and said.isdisjoint(self.mentioned)
+        return self.names.fresh(f"unread_{column}" if unread else column)
 
     def _shared_cte(self, cte: Cte) -> Built:
         _, before = self.shared.get(id(cte.query), (None, None))
@@ -260,6 +270,30 @@ class Builder:
         for turned in node.args.get("pivots") or ():
             found = pivot.pivoted(self, found, turned, ctes)
         return found
+
+
+def mentioned(tree: exp.Query) -> frozenset[tuple[str, str]] | None:
+    """The names that a query reads, as (table or nothing, name), in lower case; None: also others, by `*`, NATURAL."""
+    stars = [star for star in tree.find_all(exp.Star) if not isinstance(star.parent, exp.Count)]
+    if stars or any(str(join.args.get("method") or "").upper() == "NATURAL" for join in tree.find_all(exp.Join)):
+        return None
+    found = set()
+    for name in tree.find_all(exp.Identifier):
+        if isinstance(name.parent, (exp.Table, exp.TableAlias)) or name.arg_key == "alias":
+            continue  # given, not read
+        of = name.parent.args.get("table") if isinstance(name.parent, exp.Column) and name.arg_key == "this" else None
+        found.add(("" if of is None else of.name.lower(), name.name.lower()))
+    return frozenset(found)
+
+
+def _as_made(built: Built, view: SourceView) -> Built:
+    """A view with as many columns as it was made with, under the names of then: as Spark does, by position, whatever
+    `*` has come to stand for in its text."""
+    if not view.columns:
+        return built
+    return Built(
+        built.operator, tuple((name, found) for name, (_, found) in zip(view.columns, built.outputs, strict=False))
+    )
 
 
 def _groups(operator: Operator) -> bool:

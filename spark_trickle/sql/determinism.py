@@ -4,13 +4,27 @@ no rule.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from spark_trickle.sql.parse import tokenize
 
-_CALLS = frozenset(
+_CLOCK = frozenset(
+    [
+        "now",
+        "current_timestamp",
+        "current_date",
+        "current_time",
+        "localtimestamp",
+        "unix_timestamp",
+        "curdate",
+        "getdate",
+        "sysdate",
+    ]
+)
+_OTHERS = frozenset(
     [
         "rand",
         "randn",
@@ -19,11 +33,6 @@ _CALLS = frozenset(
         "uniform",
         "uuid",
         "shuffle",
-        "now",
-        "current_timestamp",
-        "current_date",
-        "current_time",
-        "localtimestamp",
         "monotonically_increasing_id",
         "spark_partition_id",
         "input_file_name",
@@ -32,16 +41,11 @@ _CALLS = frozenset(
         "current_user",
         "user",
         "session_user",
-        "current_catalog",
-        "current_database",
-        "current_schema",
-        "current_timezone",
-        "unix_timestamp",
-        "curdate",
-        "getdate",
-        "sysdate",
     ]
 )
+_CALLS = _CLOCK | _OTHERS
+_MOMENTS = re.compile(r"\s*(now|today|tomorrow|yesterday)(\s+\S+)?\s*", re.IGNORECASE)
+_TYPES = frozenset({"date", "timestamp", "timestamp_ltz", "timestamp_ntz"})
 _WITHOUT_PARENTHESES = frozenset(
     ["current_timestamp", "current_date", "current_time", "localtimestamp", "current_user", "session_user"]
 )
@@ -54,20 +58,32 @@ class Found:
     """One such word and its place."""
 
     name: str
+    """As it may be written: `current_date()`, `DATE 'today'`."""
     line: int
     column: int
+    clock: bool
+    """Whether it is another one only as time goes by."""
+
+    def __str__(self) -> str:
+        return f"{self.name} at line {self.line}, column {self.column}"
 
 
 def nondeterministic(query: str) -> tuple[Found, ...]:
     """Calls that give another answer each time.
 
     >>> [found.name for found in nondeterministic("SELECT rand(), t.rand, current_date, 'now()' FROM t -- uuid()")]
-    ['rand', 'current_date']
+    ['rand()', 'current_date()']
+    >>> [found.name for found in nondeterministic("SELECT DATE 'today', CAST('now' AS DATE), date 'epoch'")]
+    ["DATE 'today'"]
     """
     words = tokenize(query)
     found = []
     for position, word in enumerate(words):
         name = word.text.lower()
+        if word.token_type is TokenType.STRING and position and _is_moment(words[position - 1], word):
+            typed = words[position - 1]
+            found.append(_found(query, typed, f"{typed.text.upper()} '{word.text}'", clock=True))
+            continue
         if word.token_type in (TokenType.STRING, TokenType.IDENTIFIER) or name not in _CALLS:
             continue
         before = words[position - 1].token_type if position else None
@@ -80,6 +96,19 @@ def nondeterministic(query: str) -> tuple[Found, ...]:
         # A column may bear the name of a function; only these are functions without parentheses.
         bare = name in _WITHOUT_PARENTHESES and before not in (TokenType.ALIAS, TokenType.TABLE, TokenType.FROM)
         if called or bare:
-            start = query.rfind("\n", 0, word.start) + 1
-            found.append(Found(name, query.count("\n", 0, word.start) + 1, word.start - start + 1))
+            found.append(_found(query, word, f"{name}()", clock=name in _CLOCK))
     return tuple(found)
+
+
+def typed_moments(text: str) -> tuple[Found, ...]:
+    """Literals such as `DATE 'today'`: the clock, read when the text is."""
+    return tuple(found for found in nondeterministic(text) if "'" in found.name)
+
+
+def _is_moment(before: Token, word: Token) -> bool:
+    return before.text.lower() in _TYPES and _MOMENTS.fullmatch(word.text) is not None
+
+
+def _found(query: str, word: Token, name: str, *, clock: bool) -> Found:
+    start = query.rfind("\n", 0, word.start) + 1
+    return Found(name, query.count("\n", 0, word.start) + 1, word.start - start + 1, clock)

@@ -40,6 +40,12 @@ class Refused(Enum):
         "column '{name}'", "it would have the type {found} instead of {wanted}", "Put CAST(... AS {wanted}) around it"
     )
 
+    SETTING = Refusal(
+        "a query that was defined with {name} = {value}",
+        "the setting changes how text is read, and the incremental planner reads it as Spark does without",
+        "RESET {name}, and define it again (alter_stream_table(..., query=...))",
+    )
+
     # FROM
     SAMPLE = Refusal(
         "TABLESAMPLE", "which rows it takes is random", "Filter on a column instead: WHERE pmod(hash(id), 10) = 0"

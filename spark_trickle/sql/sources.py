@@ -23,6 +23,8 @@ class SourceView:
     text: str
     default_namespace: str
     """Where names without a namespace are looked up."""
+    columns: tuple[str, ...] = ()
+    """What its columns are called, fixed when it was made. Nothing: as in its text."""
 
 
 class SourceCatalog(Protocol):

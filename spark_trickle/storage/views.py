@@ -19,6 +19,8 @@ class ViewText:
 
     text: str
     default_namespace: str
+    columns: tuple[str, ...]
+    """What its columns are called, as it was made."""
 
 
 def load_view(spark: SparkSession, name: TableName) -> ViewText:
@@ -29,7 +31,9 @@ def load_view(spark: SparkSession, name: TableName) -> ViewText:
         raise UserError(f"view '{name}' has no text for Spark", hint="Create it again from Spark")
     namespace = view.currentVersion().defaultNamespace()
     levels = list(namespace.levels()) if namespace is not None else []
-    return ViewText(representation.sql(), ".".join(levels) or DEFAULT_NAMESPACE)
+    fields = view.schema().columns()
+    columns = tuple(str(fields[place].name()) for place in range(fields.size()))
+    return ViewText(str(representation.sql()), ".".join(levels) or DEFAULT_NAMESPACE, columns)
 
 
 def view_pin(spark: SparkSession, name: TableName, location: str) -> Pin:

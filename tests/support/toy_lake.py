@@ -12,9 +12,11 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 
 from spark_trickle.catalog.catalog import Catalog
 from spark_trickle.model.frontier import Pin, Pointer
+from spark_trickle.model.meaning import Meaning
 from spark_trickle.model.publication import Cut, Publication, Swap
 from spark_trickle.model.stream_table import Options, RefreshMode, Source, Status, StreamTable
 from spark_trickle.names import TableName
@@ -43,7 +45,7 @@ class ToyBench:
         head = self.heads.get(table)
         return None if head is None else Pin(table, f"uuid-{table}", number(head.location), 0, head.location)
 
-    def analyze(self, query: str, stream_tables: Iterable[TableName]) -> Analysis:
+    def analyze(self, query: str, meaning: Meaning, stream_tables: Iterable[TableName]) -> Analysis:
         known = set(stream_tables)
         reads = [TableName.parse(name) for name in query.split()]
         return Analysis(
@@ -65,6 +67,9 @@ class ToyBench:
     def window(self, table: StreamTable, since: Pin) -> Window | Broken:
         return ToyWindow(self.heads[since.table].location == since.location)
 
+    def reading(self, table: StreamTable) -> str:
+        return ""
+
     def new_columns(self, table: StreamTable, since: Pin) -> tuple[str, ...]:
         return ()
 
@@ -75,7 +80,13 @@ class ToyBench:
         return None
 
     def rebuild(
-        self, table: StreamTable, summary: Mapping[str, str], former: StreamTable | None = None, *, plain: bool = False
+        self,
+        table: StreamTable,
+        summary: Mapping[str, str],
+        moment: datetime,
+        former: StreamTable | None = None,
+        *,
+        plain: bool = False,
     ) -> Staged:
         return self._write(table)
 

@@ -79,6 +79,7 @@ def test_an_explanation_reads_as_text_and_leaves_out_what_is_empty() -> None:
         "reads: sales",
         "frontier: sales@7",
         "diamond group: t, u (published together)",
+        "meaning: names in lake.default; ansi.enabled = true, caseSensitive = false, session.timeZone = UTC",
         "notice: creates a diamond",
         "",
         "query:",

@@ -265,15 +265,15 @@ public table (n, hi)
 -- title: over a join, with HAVING
 SELECT c.name, SUM(o.qty) AS s FROM orders o JOIN cust c ON o.cust = c.id GROUP BY c.name HAVING SUM(o.qty) > 3
 ---- plan
-internal table state_4947f452 (name, s, _trickle_n, _trickle_count_s)
+internal table state_e3cdd368 (name, s, _trickle_n, _trickle_count_s)
   kept per (name)
     s = SUM(qty): merged
     _trickle_n = COUNT(*): merged
     _trickle_count_s = COUNT(qty): merged
   Aggregate by [name] compute [SUM(qty) AS s, COUNT(*) AS _trickle_n, COUNT(qty) AS _trickle_count_s]
-    Join cust = id_2
+    Join cust = id
       Scan orders [cust, qty]
-      Scan cust [id AS id_2, name]
+      Scan cust [id, name]
   change, if all inputs change:
     SELECT
       `_trickle_key_0` AS `name`,
@@ -302,13 +302,13 @@ internal table state_4947f452 (name, s, _trickle_n, _trickle_count_s)
         ) AS `q3`
         JOIN (
           SELECT
-            `id` AS `id_2`,
+            `id`,
             `name`
           FROM `before`.`cust` AS `q6`
           WHERE
             KEY_RANGE(`id`, 'orders', 'cust')
         ) AS `q5`
-          ON `cust` = `id_2`
+          ON `cust` = `id`
         UNION ALL
         SELECT
           `qty`,
@@ -316,7 +316,7 @@ internal table state_4947f452 (name, s, _trickle_n, _trickle_count_s)
           `_weight`
         FROM (
           SELECT
-            `id` AS `id_2`,
+            `id`,
             `name`,
             `_weight`
           FROM `changes`.`cust` AS `q8`
@@ -329,7 +329,7 @@ internal table state_4947f452 (name, s, _trickle_n, _trickle_count_s)
           WHERE
             KEY_RANGE(`cust`, 'cust', 'id')
         ) AS `q9`
-          ON `cust` = `id_2`
+          ON `cust` = `id`
       ) AS `q2`
       GROUP BY
         `name`
@@ -343,7 +343,7 @@ public table (name, s)
   kept by key (name)
   Project [name, s]
     Filter s > 3
-      Scan state_4947f452 [name, s]
+      Scan state_e3cdd368 [name, s]
   change, if all inputs change:
     SELECT
       `name`,
@@ -354,7 +354,7 @@ public table (name, s)
         `name`,
         `s`,
         SUM(`_weight`) AS `_weight`
-      FROM `changes`.`state_4947f452` AS `q2`
+      FROM `changes`.`state_e3cdd368` AS `q2`
       WHERE
         `s` > 3
       GROUP BY

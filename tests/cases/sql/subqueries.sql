@@ -138,11 +138,11 @@ Project [id]
 SELECT cust, SUM(qty) AS s FROM orders o GROUP BY cust HAVING SUM(qty) > (SELECT MAX(c.tier) FROM cust c WHERE c.id = o.cust)
 ---- tree
 Project [cust, s]
-  Join cust = id_2 AND s > max_c_tier
+  Join cust = id AND s > max_c_tier
     Aggregate by [cust] compute [SUM(qty) AS s]
       Scan orders [cust, qty]
-    Aggregate by [id_2] compute [MAX(tier) AS max_c_tier]
-      Scan cust [id AS id_2, tier]
+    Aggregate by [id] compute [MAX(tier) AS max_c_tier]
+      Scan cust [id, tier]
 
 -- title: a subquery in an aggregate is below the groups
 SELECT region, SUM((SELECT MAX(n) FROM items i WHERE i.oid = o.id)) AS s FROM orders o GROUP BY region

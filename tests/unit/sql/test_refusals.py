@@ -13,6 +13,7 @@ from tests.unit.sql.test_build import Catalog
 
 TOLD_BY_SPARK = {
     Refused.USER_AGGREGATE: "only Spark's analysis tells that a function is one",
+    Refused.SETTING: "the text is the same with and without the setting",
     Refused.OTHER_TYPE: "a guard against plans that would give other types than Spark's; no such plan is known",
 }
 """Entries that no text alone can reach."""
@@ -24,6 +25,7 @@ REWRITTEN = {
     Refused.PARAMETER: "SELECT id FROM orders WHERE id = 3",
     Refused.ALL_SUBQUERY: "SELECT id FROM orders WHERE qty > (SELECT max(n) FROM items)",
     Refused.TRANSFORM: "SELECT upper(region) AS r FROM orders",
+    Refused.SETTING: "SELECT id FROM orders",
     Refused.OTHER_TYPE: "SELECT CAST(qty AS bigint) AS q FROM orders",
     Refused.SAMPLE: "SELECT id FROM orders WHERE pmod(hash(id), 10) = 0",
     Refused.TIME_TRAVEL: "SELECT id FROM orders",
