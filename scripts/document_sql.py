@@ -12,8 +12,10 @@ from types import ModuleType
 
 from spark_trickle.delta import partitions
 from spark_trickle.delta.rules import RULES, STATEFUL, aggregate, distinct
+from spark_trickle.model.meaning import ALWAYS, OF_VALUES
 from spark_trickle.sql import operators, ties
 from spark_trickle.sql.completed import DECISIONS
+from spark_trickle.sql.determinism import CLOCK, OTHERS
 from spark_trickle.sql.functions import (
     ALGEBRAIC,
     APPROXIMATE,
@@ -34,6 +36,17 @@ What of Spark's SQL is kept incrementally, and how. What is not is recomputed wh
 `strict` stream table refuses it. `engine.explain_query(sql)` tells before anything is created.
 
 Made from the code by `scripts/document_sql.py`.
+
+## What a text means
+
+Where names are looked up, and the settings that decide what a query answers, are pinned with its definition: see
+[Consistency](consistency.md). Nothing but a query is accepted as one; a statement is refused, and not run.
+
+{settings}
+
+What reads the clock is recomputed on its schedule, wherever it is written: {clock}; `DATE` and `TIMESTAMP` literals and
+casts of 'now', 'today', 'tomorrow' and 'yesterday'; the same in views and SQL functions. These are not deterministic,
+and recomputed when a source has changed: {random}.
 
 ## Operators
 
@@ -100,7 +113,18 @@ EXACT = """## Exactness
 
 
 def text() -> str:
-    return "\n".join([HEAD, _operators(), CORRELATED, _aggregates(), _windows(), _example(), EXACT, _refusals()])
+    return "\n".join([_head(), _operators(), CORRELATED, _aggregates(), _windows(), _example(), EXACT, _refusals()])
+
+
+def _head() -> str:
+    always = "; ".join(f"`{key}` ({value} in sessions of ours)" for key, value in sorted(ALWAYS.items()))
+    kept = _listed(OF_VALUES)
+    lines = [
+        f"- Always pinned: {always}.",
+        "- Pinned where they are not what Spark has by itself: all other SQL settings that change an answer.",
+        f"- Kept incrementally with any value: {kept}. With others a query is recomputed whole, and the reason says which.",
+    ]
+    return HEAD.format(settings="\n".join(lines), clock=_listed(CLOCK), random=_listed(OTHERS))
 
 
 def _operators() -> str:

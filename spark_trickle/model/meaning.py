@@ -17,7 +17,7 @@ CASE_SENSITIVE = "spark.sql.caseSensitive"
 ALWAYS = {ANSI: "true", CASE_SENSITIVE: "false", TIME_ZONE: "UTC"}
 """Settings that every definition holds, with what sessions of ours have."""
 
-_OF_VALUES = frozenset(
+OF_VALUES = frozenset(
     {
         ANSI,
         TIME_ZONE,
@@ -48,7 +48,7 @@ class Meaning:
     def read_otherwise(self) -> tuple[str, str] | None:
         """The first setting that changes how the text of a query is read; None: it is read as Spark does by itself."""
         for key, value in self.settings:
-            if key not in _OF_VALUES and ALWAYS.get(key) != value:
+            if key not in OF_VALUES and ALWAYS.get(key) != value:
                 return key, value
         return None
 

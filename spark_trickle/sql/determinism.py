@@ -11,7 +11,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from spark_trickle.sql.parse import tokenize
 
-_CLOCK = frozenset(
+CLOCK = frozenset(
     [
         "now",
         "current_timestamp",
@@ -24,7 +24,7 @@ _CLOCK = frozenset(
         "sysdate",
     ]
 )
-_OTHERS = frozenset(
+OTHERS = frozenset(
     [
         "rand",
         "randn",
@@ -43,7 +43,7 @@ _OTHERS = frozenset(
         "session_user",
     ]
 )
-_CALLS = _CLOCK | _OTHERS
+_CALLS = CLOCK | OTHERS
 _MOMENTS = re.compile(r"\s*(now|today|tomorrow|yesterday)(\s+\S+)?\s*", re.IGNORECASE)
 _TYPES = frozenset({"date", "timestamp", "timestamp_ltz", "timestamp_ntz"})
 _WITHOUT_PARENTHESES = frozenset(
@@ -96,7 +96,7 @@ def nondeterministic(query: str) -> tuple[Found, ...]:
         # A column may bear the name of a function; only these are functions without parentheses.
         bare = name in _WITHOUT_PARENTHESES and before not in (TokenType.ALIAS, TokenType.TABLE, TokenType.FROM)
         if called or bare:
-            found.append(_found(query, word, f"{name}()", clock=name in _CLOCK))
+            found.append(_found(query, word, f"{name}()", clock=name in CLOCK))
     return tuple(found)
 
 
