@@ -122,7 +122,7 @@ def _head() -> str:
     lines = [
         f"- Always pinned: {always}.",
         "- Pinned where they are not what Spark has by itself: all other SQL settings that change an answer.",
-        f"- Kept incrementally with any value: {kept}. With others a query is recomputed whole, and the reason says which.",
+        f"- Kept incrementally with any value: {kept}. With others a query is recomputed whole; the reason tells.",
     ]
     return HEAD.format(settings="\n".join(lines), clock=_listed(CLOCK), random=_listed(OTHERS))
 
