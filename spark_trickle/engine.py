@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 from spark_trickle import views
 from spark_trickle.config import Settings
 from spark_trickle.dispatch import Dispatcher
-from spark_trickle.errors import LISTED, ConflictError, NotFoundError, TransientError, UserError
+from spark_trickle.errors import ConflictError, TransientError, UserError
 from spark_trickle.events import Noticed, Observer
 from spark_trickle.gating import CALLS as GATE_CALLS
 from spark_trickle.gating import GateCalls
@@ -22,7 +22,7 @@ from spark_trickle.model.meaning import Meaning
 from spark_trickle.model.refresh import HistoryRow, RefreshOutcome, Verification
 from spark_trickle.model.stream_table import Options, RefreshMode, StreamTable
 from spark_trickle.model.tick import TickReport
-from spark_trickle.names import TableName
+from spark_trickle.names import TableName, no_stream_table
 from spark_trickle.protecting import require_allowed
 from spark_trickle.refresh.options import with_options
 from spark_trickle.refresh.resolve import operators_and_change, resolve_mode
@@ -196,7 +196,7 @@ class Engine(GateCalls):
         cut = self._parts.catalog.cut()
         table = cut.tables.get(self._named(name))
         if table is None:
-            raise NotFoundError("stream table", self._named(name), hint=LISTED)
+            raise no_stream_table(self._named(name), cut.tables)
         # What it reads, and what it read: a view may have been redefined since.
         read = {*(source.table for source in table.sources), *(pin.table for pin in table.frontier.pins)}
         with self._parts.lake.real.workbench(cut, [table.name, *read]) as bench:

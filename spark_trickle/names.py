@@ -1,15 +1,18 @@
 """Names of tables: parsing, quoting, comparing. One value, `TableName`, is used everywhere.
 
-Spark compares names without regard to case and Iceberg's catalog stores them as written; a `TableName` keeps the
-spelling it was given.
+Iceberg's catalog compares names of tables as they are written, and so do we: a `TableName` keeps the spelling it was
+given. Where a name is not found, one that differs by case only is pointed out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from spark_trickle.errors import UserError
+from spark_trickle.errors import LISTED, NotFoundError, UserError
 
 LAKE = "lake"
 """Name of the Iceberg catalog in every Spark session of ours."""
@@ -70,8 +73,32 @@ class TableName:
 
 
 def internal_name(public: TableName, label: str) -> TableName:
-    """Where one piece of a stream table's state lies."""
-    return TableName(INTERNAL_NAMESPACE, f"{public.namespace}__{public.name}__{label}")
+    """Where one piece of a stream table's state lies. No two stream tables have it at the same place, however their
+    names are spelled; it is a folder, too, so it is short and plain.
+    """
+    whose = hashlib.sha256(json.dumps([public.namespace, public.name]).encode()).hexdigest()[:12]
+    readable = re.sub(r"[^A-Za-z0-9]+", "_", public.name)[:40].strip("_") or "table"
+    return TableName(INTERNAL_NAMESPACE, f"{readable}_{whose}__{label}")
+
+
+def is_internal(table: TableName) -> bool:
+    """Whether a table lies where nobody but the engine has tables."""
+    return table.namespace.lower() == INTERNAL_NAMESPACE
+
+
+def no_stream_table(name: TableName, known: Iterable[TableName]) -> NotFoundError:
+    """The error for a name that no stream table has."""
+    other = other_spelling(name, known)
+    hint = LISTED if other is None else f"There is '{other}': write it as it was created, upper and lower case count"
+    return NotFoundError("stream table", name, hint=hint)
+
+
+def other_spelling(name: TableName, known: Iterable[TableName]) -> TableName | None:
+    """One of these names that differs from a name by case only."""
+    wanted = (name.namespace.lower(), name.name.lower())
+    return next(
+        (each for each in known if each != name and (each.namespace.lower(), each.name.lower()) == wanted), None
+    )
 
 
 def _show(part: str, *, dots: bool = False) -> str:

@@ -98,6 +98,10 @@ class Workbench(Protocol):
         """The fingerprint of how the query reads its sources as they are here."""
         ...
 
+    def state_of(self, table: StreamTable) -> tuple[TableName, ...] | None:
+        """The internal tables that keep the query as it is planned here; None: it cannot be kept incrementally."""
+        ...
+
     def new_columns(self, table: StreamTable, since: Pin) -> tuple[str, ...]:
         """Columns that a source did not have at that version and that the query reads now, as `*` and NATURAL do."""
         ...

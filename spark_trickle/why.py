@@ -10,13 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from spark_trickle.errors import LISTED, NotFoundError
 from spark_trickle.gates.held import held
 from spark_trickle.graph.units import plan_units
 from spark_trickle.model.publication import Cut
 from spark_trickle.model.standing import Hold, HoldCode, LeaseRow, Standing
 from spark_trickle.model.stream_table import RefreshMode, StreamTable
-from spark_trickle.names import TableName
+from spark_trickle.names import TableName, no_stream_table
 from spark_trickle.refresh.damage import put_back, renamed_to
 from spark_trickle.refresh.decide import written_past
 from spark_trickle.refresh.run import dag_of
@@ -43,7 +42,7 @@ def why(name: TableName, known: Known) -> WhyAnswer:
     """Every reason, transitively, each with what to do."""
     tables = known.cut.tables
     if name not in tables:
-        raise NotFoundError("stream table", name, hint=LISTED)
+        raise no_stream_table(name, tables)
     table, board = tables[name], known.board()
     above = dag_of(tables.values()).upstream(name)
     missing = [source for source in sorted(above) if source not in known.cut.pointers and source not in tables]

@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, Connection, Row, and_, select
 
 from spark_trickle.catalog import documents
 from spark_trickle.catalog.tables import SOURCES, STREAM_TABLES
-from spark_trickle.errors import LISTED, AlreadyExistsError, ConflictError, NotFoundError
+from spark_trickle.errors import AlreadyExistsError, ConflictError, NotFoundError
 from spark_trickle.model.stream_table import (
     BootstrapGating,
     DiamondConsistency,
@@ -26,7 +26,7 @@ from spark_trickle.model.stream_table import (
     Status,
     StreamTable,
 )
-from spark_trickle.names import TableName
+from spark_trickle.names import TableName, no_stream_table
 
 _C = STREAM_TABLES.c
 _S = SOURCES.c
@@ -68,7 +68,7 @@ def get(connection: Connection, name: TableName) -> StreamTable:
     """As `find`, but NotFoundError where there is none."""
     found = find(connection, name)
     if found is None:
-        raise NotFoundError(KIND, name, hint=LISTED)
+        raise no_stream_table(name, [TableName(*row) for row in connection.execute(select(_C.namespace, _C.name))])
     return found
 
 

@@ -10,22 +10,23 @@ from spark_trickle.delta.plan import Bag, Delta, Node, Partitions
 from spark_trickle.delta.rules import aggregate, change_of
 from spark_trickle.delta.shared import delta_of
 from spark_trickle.delta.staged import NONE_LARGE
+from spark_trickle.sql.leaves import Leaf
 from spark_trickle.sql.operators import Operator, Recursion, inputs, scans
 
 
-def delta(node: Node, changed: frozenset[str], large: Mapping[str, int] = NONE_LARGE) -> Delta | None:
+def delta(node: Node, changed: frozenset[Leaf], large: Mapping[Leaf, int] = NONE_LARGE) -> Delta | None:
     """The change of a node, if the leaves in `changed` changed and no others; None: there is none.
 
     The leaves in `large` have many rows, and how many: a change is joined with them step by step.
 
-    Of a `Bag`: its columns and `_weight`, one row per different row. Of `Groups`: one row per key, with what `merge`
+    Of a `Bag`: its columns and the weight, one row per different row. Of `Groups`: one row per key, with what `merge`
     needs. Of `Partitions`: the keys of those touched, for `partitions.partition_change`.
     """
     tree = _tree(node, changed)
     return None if tree is None else delta_of(tree, large)
 
 
-def _tree(node: Node, changed: frozenset[str]) -> Operator | None:
+def _tree(node: Node, changed: frozenset[Leaf]) -> Operator | None:
     upkeep = node.upkeep
     if isinstance(upkeep, Bag):
         change = change_of(upkeep.operator, changed)

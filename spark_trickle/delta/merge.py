@@ -15,13 +15,12 @@ from spark_trickle.delta.plan import (
     Keep,
     Kept,
     Node,
-    Version,
-    leaf,
 )
 from spark_trickle.delta.rules.aggregate import LOST, change_column, gone_column, new_column
 from spark_trickle.delta.types import cast
 from spark_trickle.delta.upkeep import average
 from spark_trickle.errors import InternalError
+from spark_trickle.sql.leaves import StepLeaf, leaf_table
 from spark_trickle.sql.operators import Aggregate, Item, Project, column
 from spark_trickle.sql.render import render
 from spark_trickle.sql.rewrite import simplified
@@ -160,9 +159,8 @@ def groups_of(node: Node) -> Groups:
     return node.upkeep
 
 
-def step(name: str, alias: str) -> exp.Table:
-    found = leaf(Version.STEP, name)
-    return exp.alias_(found, alias, table=True, quoted=True)  # type: ignore[return-value]
+def step(leaf: StepLeaf, alias: str) -> exp.Table:
+    return exp.alias_(leaf_table(leaf), alias, table=True, quoted=True)  # type: ignore[return-value]
 
 
 def same_key(keys: tuple[str, ...], one: str, other: str) -> exp.Expr:

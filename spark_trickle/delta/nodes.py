@@ -5,6 +5,7 @@ over a tree without state, or a tree without state.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -12,6 +13,7 @@ from sqlglot import exp
 from spark_trickle.delta.distinct_aggregates import two_levels
 from spark_trickle.delta.plan import (
     PUBLIC,
+    WEIGHT,
     Bag,
     Column,
     Describe,
@@ -19,14 +21,13 @@ from spark_trickle.delta.plan import (
     MaintenancePlan,
     Node,
     Partitions,
-    Version,
-    resolve,
 )
 from spark_trickle.delta.rules.aggregate import arguments
 from spark_trickle.delta.rules.distinct import counted
 from spark_trickle.delta.types import cast, hard_to_group
 from spark_trickle.delta.upkeep import Upkeep, self_kept
 from spark_trickle.sql.functions import ALGEBRAIC, function_name
+from spark_trickle.sql.leaves import KeptLeaf, Leaf, SourceLeaf, StepLeaf, Version, leaf_table, leaves_of, resolve
 from spark_trickle.sql.operators import (
     Again,
     Aggregate,
@@ -51,6 +52,7 @@ from spark_trickle.sql.operators import (
     scans,
     with_inputs,
 )
+from spark_trickle.sql.refusals import Refused, refused
 from spark_trickle.sql.render import render
 from spark_trickle.sql.rewrite import simplified
 
@@ -59,7 +61,9 @@ def plan(operator: Operator, describe: Describe) -> MaintenancePlan:
     """What keeps the result of a query, whose tree has the output names, as `build` gives it."""
     planner = _Planner(describe)
     tree = simplified(two_levels(planner.aligned(operator), planner.columns))
-    sources = tuple(dict.fromkeys(scan.source for scan in scans(tree)))
+    sources = tuple(leaf for leaf in _inputs(tree) if isinstance(leaf, SourceLeaf))
+    if any(item.source.lower() == WEIGHT for scan in scans(tree) for item in scan.items):
+        raise refused(Refused.RESERVED_NAME, name=WEIGHT)
     if not planner.public_groups(tree) and not planner.public_partitions(tree):
         planner.public_bag(planner.cut(tree))
     return MaintenancePlan(tuple(planner.nodes), sources)
@@ -145,7 +149,7 @@ class _Planner:
     def _leaf(self, node: Node, operator: Operator) -> Scan:
         """The node as what the rest of the tree reads."""
         kinds = {found.name: found.type for found in self.columns(operator)}
-        return Scan(node.label, tuple(ScanColumn(name, name, kinds[name]) for name in node.columns))
+        return Scan(node.leaf, tuple(ScanColumn(name, name, kinds[name]) for name in node.columns))
 
     def _over_cut_core(self, operator: Operator) -> Operator:
         """A window, LIMIT or recursion and what is above it, with everything below cut."""
@@ -166,7 +170,7 @@ class _Planner:
         assert core is not None
         floating = tuple(found for found in self.columns(tree) if hard_to_group(found.type))
         upkeep = Partitions(tree, core, keys, floating)
-        key = _key(tree, {node.label: node for node in self.nodes})
+        key = _key(tree, {node.leaf: node for node in self.nodes})
         query = render(tree)
         return Node(label or _label(query), tree.columns, key or None, query, _inputs(tree), upkeep)
 
@@ -234,7 +238,7 @@ class _Planner:
         """A node that is kept row by row."""
         tree = simplified(tree)
         floating = tuple(found for found in self.columns(tree) if hard_to_group(found.type))
-        key = _key(tree, {node.label: node for node in self.nodes})
+        key = _key(tree, {node.leaf: node for node in self.nodes})
         query = render(tree)
         return Node(label or _label(query), tree.columns, key, query, _inputs(tree), Bag(tree, floating))
 
@@ -282,12 +286,10 @@ def _plain(operator: Operator) -> bool:
 
 
 def _inlined(query: exp.Expr, node: Node) -> exp.Expr:
-    def replaced(version: Version, name: str) -> exp.Expression:
-        if name == node.label:
-            return node.query.subquery(copy=True)
-        return exp.table_(name, db=version.value, quoted=True)
+    def replaced(version: Version, leaf: Leaf) -> exp.Expr:
+        return node.query.subquery(copy=True) if leaf == node.leaf else leaf_table(leaf, version)
 
-    read = any(table.name == node.label for table in query.find_all(exp.Table))
+    read = any(leaf == node.leaf for _, leaf in leaves_of(query))
     return _told_apart(resolve(query, replaced)) if read else query
 
 
@@ -309,17 +311,18 @@ def _names(expression: exp.Expr) -> set[str]:
     return {found.name for found in expression.find_all(exp.Column)}
 
 
-def _inputs(operator: Operator) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(scan.source for scan in scans(operator)))
+def _inputs(operator: Operator) -> tuple[KeptLeaf, ...]:
+    read = dict.fromkeys(scan.leaf for scan in scans(operator))
+    return tuple(leaf for leaf in read if not isinstance(leaf, StepLeaf))
 
 
-def _key(operator: Operator, nodes: dict[str, Node]) -> tuple[str, ...] | None:
+def _key(operator: Operator, nodes: Mapping[Leaf, Node]) -> tuple[str, ...] | None:
     """Columns that identify a row: those of groupings, as long as all of them are passed on."""
     match operator:
         case OneRow():
             return ()
         case Scan():
-            node = nodes.get(operator.source)
+            node = nodes.get(operator.leaf)
             if node is None or node.key is None:
                 return None
             names = {item.source: item.name for item in operator.items}

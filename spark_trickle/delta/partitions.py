@@ -13,7 +13,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from spark_trickle.delta.consolidate import consolidated
-from spark_trickle.delta.plan import GROUPS, TARGET, WEIGHT, Delta, Node, Partitions, Version
+from spark_trickle.delta.plan import GROUPS, TARGET, WEIGHT, Delta, Node, Partitions
 from spark_trickle.delta.ranges import kind_of, restrict
 from spark_trickle.delta.rules.rule import operand, weighted
 from spark_trickle.delta.shared import delta_of
@@ -56,7 +56,7 @@ def partition_change(node: Node) -> Delta:
         raise InternalError(f"'{node.label}' is not kept by partitions")
     now = _over(upkeep.operator, upkeep.core, _restricted_core(upkeep))
     came = Project(now, (*_columns(node.columns), Item(WEIGHT, _weight(1))))
-    kept: Operator = Scan(TARGET, tuple(ScanColumn(name, name) for name in node.columns), Version.STEP.value)
+    kept: Operator = Scan(TARGET, tuple(ScanColumn(name, name) for name in node.columns))
     if upkeep.keys:
         kept = within_groups(kept, [(name, column(name)) for name, _ in upkeep.keys])
     went = Project(kept, (*_columns(node.columns), Item(WEIGHT, _weight(-1))))
@@ -78,11 +78,7 @@ def within_groups(operator: Operator, keys: list[tuple[str, exp.Expr]]) -> Opera
         exp.NullSafeEQ(this=operand(value), expression=column(alias))
         for (_, value), alias in zip(keys, names, strict=True)
     )
-    groups = Scan(
-        GROUPS,
-        tuple(ScanColumn(alias, name) for (name, _), alias in zip(keys, names, strict=True)),
-        Version.STEP.value,
-    )
+    groups = Scan(GROUPS, tuple(ScanColumn(alias, name) for (name, _), alias in zip(keys, names, strict=True)))
     if _joins(operator):
         # `groups` has each key once, so joining is restricting.
         return Join((groups, operator), same)

@@ -2,9 +2,8 @@
 `partitions` make SQL of them.
 
 A query is cut at each operator that needs state (grouping, DISTINCT, windows, LIMIT, recursion). Each piece is a
-*node*: a relation kept in a table of its own, over *leaves*. A leaf is a source (or an earlier node) at one of three
-versions, written in the SQL as a two-part name: `before`.`x`, `after`.`x`, `changes`.`x`, where `changes` has the
-columns of `x` and an integer `_weight`.
+*node*: a relation kept in a table of its own, over *leaves* (`sql/leaves.py`): sources and earlier nodes, each before
+and after the window, and its changes, which have its columns and an integer weight.
 """
 
 from __future__ import annotations
@@ -16,35 +15,20 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from spark_trickle.sql.leaves import KeptLeaf, SourceLeaf, StateLeaf, StepLeaf
+from spark_trickle.sql.scope import RESERVED_PREFIX
+
 if TYPE_CHECKING:
     from spark_trickle.sql.operators import Aggregate, Limit, Operator, Recursion, Window
 
-WEIGHT = "_weight"
+WEIGHT = f"{RESERVED_PREFIX}weight"
 """Column of a change: how many copies of the row were added (positive) or removed (negative)."""
 
 PUBLIC = "public"
 """Label of the node that users read."""
 
 
-class Version(StrEnum):
-    """Which state of a leaf is meant."""
-
-    BEFORE = "before"
-    AFTER = "after"
-    CHANGES = "changes"
-    STEP = "step"
-    """Not a source: what an earlier step of the same refresh computed (`delta`, `target`, `groups`, `recomputed`, or a
-    part of a change that is used in several places, `shared_1`, ...)."""
-
-
-DELTA, TARGET, GROUPS, RECOMPUTED = "delta", "target", "groups", "recomputed"
-SHARED = "shared_"
-"""How the names of shared parts of a change start."""
-
-
-def bounded_by(name: str) -> Version:
-    """Where the rows are whose values bound a key range: a step's own, or the change of a leaf."""
-    return Version.STEP if name == GROUPS or name.startswith(SHARED) else Version.CHANGES
+DELTA, TARGET, GROUPS, RECOMPUTED = (StepLeaf(name) for name in ("delta", "target", "groups", "recomputed"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,32 +42,6 @@ class Column:
 
 Describe = Callable[[exp.Query], tuple[Column, ...]]
 """Tells the columns of a query over leaves, without running it."""
-
-Relation = Callable[[Version, str], exp.Expr]
-"""Tells what a leaf is here and now: a table, a table at a snapshot, a temporary view, a subquery."""
-
-
-def leaf(version: Version, source: str) -> exp.Table:
-    """The leaf as SQL."""
-    return exp.table_(source, db=version.value, quoted=True)
-
-
-def resolve(query: exp.Expr, relation: Relation) -> exp.Expr:
-    """Put real relations in the place of leaves; the alias of a leaf stays."""
-
-    def replace(node: exp.Expr) -> exp.Expr:
-        if not isinstance(node, exp.Table) or node.db not in set(Version):
-            return node
-        found = relation(Version(node.db), node.name)
-        alias = node.alias
-        return exp.alias_(found, alias, table=True, quoted=True) if alias else found
-
-    return query.transform(replace)
-
-
-def steps_of(query: exp.Expr) -> frozenset[str]:
-    """The earlier steps that a query reads."""
-    return frozenset(table.name for table in query.find_all(exp.Table) if table.db == Version.STEP.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +119,7 @@ class Partitions:
 class Shared:
     """A part of a change that is computed once."""
 
-    name: str
+    step: StepLeaf
     query: exp.Query
 
 
@@ -183,8 +141,13 @@ class Node:
     """Columns that identify a row, if some do. None: a bag, rows may repeat."""
     query: exp.Query
     """Its whole contents, over `after` leaves."""
-    inputs: tuple[str, ...]
+    inputs: tuple[KeptLeaf, ...]
     upkeep: Bag | Groups | Partitions
+
+    @property
+    def leaf(self) -> StateLeaf:
+        """What the nodes above it read."""
+        return StateLeaf(self.label)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,8 +155,7 @@ class MaintenancePlan:
     """All that is kept for one stream table."""
 
     nodes: tuple[Node, ...]
-    sources: tuple[str, ...]
-    """Leaf names of the tables the query reads (without nodes)."""
+    sources: tuple[SourceLeaf, ...]
 
     @property
     def public(self) -> Node:

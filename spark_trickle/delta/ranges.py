@@ -1,6 +1,6 @@
 """Key ranges: where a join compares a column of a changed leaf with a column of another leaf, only the rows of that
-leaf within the range of the changed values can matter. `key_range(column, source, source_column)` says so next to the
-leaf; whoever knows the values puts bounds there, and files outside of them are not read.
+leaf within the range of the changed values can matter. `KEY_RANGE(column, rows.key)` says so next to the leaf; whoever
+knows the values puts bounds there, and files outside of them are not read.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from spark_trickle.delta.plan import Version
 from spark_trickle.delta.types import is_integer, same_range
+from spark_trickle.sql.leaves import Leaf, StepLeaf, Version, key_range
 from spark_trickle.sql.operators import (
     Filter,
     Generate,
@@ -33,12 +33,10 @@ from spark_trickle.sql.operators import (
     with_inputs,
 )
 
-KEY_RANGE = "key_range"
 
-
-def restricted(join: Join, place: int, changed: frozenset[str]) -> tuple[Operator, ...]:
+def restricted(join: Join, place: int, changed: frozenset[Leaf]) -> tuple[Operator, ...]:
     """The inputs of a join, those beside the changing one restricted to the range of its join keys."""
-    moving = [scan for scan in scans(join.inputs[place]) if scan.source in changed]
+    moving = [scan for scan in scans(join.inputs[place]) if scan.leaf in changed]
     result = list(join.inputs)
     if len(moving) != 1:
         return join.inputs  # rows of this input may come from a leaf that is read whole
@@ -49,7 +47,7 @@ def restricted(join: Join, place: int, changed: frozenset[str]) -> tuple[Operato
         for i, source in enumerate(join.inputs):
             for name in sorted(names & set(source.columns)):
                 if i != place:
-                    result[i] = restrict(result[i], name, moving[0].source, known)
+                    result[i] = restrict(result[i], name, moving[0].leaf, known)
     return tuple(result)
 
 
@@ -75,7 +73,7 @@ def ranged(operator: Operator) -> Operator:
 
 def _ranged_join(join: Join) -> Operator:
     """Inputs beside the rows of a step are within the range of its keys."""
-    steps = [source for source in join.inputs if isinstance(source, Scan) and source.version == Version.STEP.value]
+    steps = [source for source in join.inputs if isinstance(source, Scan) and isinstance(source.leaf, StepLeaf)]
     if len(steps) != 1:
         return join
     result = list(join.inputs)
@@ -98,9 +96,12 @@ def _ranged_join(join: Join) -> Operator:
 
 def _within(left: Operator, name: str, right: Operator, its: str, *, nulls: bool) -> Operator:
     found = origin(right, its)
-    if found is None or found[0].version not in (Version.CHANGES.value, Version.STEP.value):
+    if found is None:
         return left
-    return restrict(left, name, found[0].source, found[1], nulls=nulls)
+    rows, key = found
+    if rows.version is not Version.CHANGES and not isinstance(rows.leaf, StepLeaf):
+        return left
+    return restrict(left, name, rows.leaf, key, nulls=nulls)
 
 
 def kind_of(operator: Operator, name: str) -> str:
@@ -199,7 +200,7 @@ def _item(project: Project, name: str) -> Item:
     return next(item for item in project.items if item.name == name)
 
 
-def restrict(operator: Operator, name: str, source: str, key: ScanColumn, *, nulls: bool = False) -> Operator:
+def restrict(operator: Operator, name: str, rows: Leaf, key: ScanColumn, *, nulls: bool = False) -> Operator:
     """The range next to each leaf that the column comes from unchanged; elsewhere it is left out, being only a help.
 
     Args:
@@ -209,12 +210,12 @@ def restrict(operator: Operator, name: str, source: str, key: ScanColumn, *, nul
         case Scan():
             mine = next(item for item in operator.items if item.name == name)
             return (
-                Filter(operator, (_range(name, source, key, nulls=nulls),))
+                Filter(operator, (_range(name, rows, key, nulls=nulls),))
                 if same_range(mine.type, key.type)
                 else operator
             )
         case Filter():
-            below = restrict(operator.input, name, source, key, nulls=nulls)
+            below = restrict(operator.input, name, rows, key, nulls=nulls)
             if isinstance(below, Filter) and isinstance(operator.input, Scan):
                 return Filter(operator.input, (*operator.conditions, *below.conditions))
             return replace(operator, input=below)
@@ -222,18 +223,18 @@ def restrict(operator: Operator, name: str, source: str, key: ScanColumn, *, nul
             item = _item(operator, name)
             if not item.is_rename:
                 return operator
-            return replace(operator, input=restrict(operator.input, item.expression.name, source, key, nulls=nulls))
+            return replace(operator, input=restrict(operator.input, item.expression.name, rows, key, nulls=nulls))
         case UnionAll():
             place = operator.columns.index(name)
             kinds = {kind_of(part, part.columns[place]) for part in operator.inputs} - {""}
             if not all(_same_kind(kind, key.type) for kind in kinds):
                 return operator  # rows are converted before they are compared
-            parts = tuple(restrict(part, part.columns[place], source, key, nulls=nulls) for part in operator.inputs)
+            parts = tuple(restrict(part, part.columns[place], rows, key, nulls=nulls) for part in operator.inputs)
             return replace(operator, inputs=parts)
-    return _restrict_one(operator, name, source, key, nulls=nulls)
+    return _restrict_one(operator, name, rows, key, nulls=nulls)
 
 
-def _restrict_one(operator: Operator, name: str, source: str, key: ScanColumn, *, nulls: bool) -> Operator:
+def _restrict_one(operator: Operator, name: str, rows: Leaf, key: ScanColumn, *, nulls: bool) -> Operator:
     """Where the column comes from one input, and a row without it is no row of the result either.
 
     Whatever has to equal it for rows to be joined, or to count as a match, is within the range, too.
@@ -255,10 +256,10 @@ def _restrict_one(operator: Operator, name: str, source: str, key: ScanColumn, *
     parts = list(inputs(operator))
     for place, part in enumerate(parts):
         if name in part.columns and any(part is owner for owner in owners):
-            parts[place] = restrict(part, name, source, key, nulls=nulls)
+            parts[place] = restrict(part, name, rows, key, nulls=nulls)
     for other in _equal_to(operator, name):
         # What is equal is not NULL.
-        parts = [restrict(part, other, source, key) if other in part.columns else part for part in parts]
+        parts = [restrict(part, other, rows, key) if other in part.columns else part for part in parts]
     return with_inputs(operator, tuple(parts))
 
 
@@ -284,7 +285,6 @@ def equal_columns(condition: exp.Expr) -> tuple[str, str] | None:
     return None
 
 
-def _range(name: str, source: str, key: ScanColumn, *, nulls: bool) -> exp.Expr:
-    arguments = [column(name), exp.Literal.string(source), exp.Literal.string(key.source)]
-    within = exp.Anonymous(this=KEY_RANGE, expressions=arguments)
+def _range(name: str, rows: Leaf, key: ScanColumn, *, nulls: bool) -> exp.Expr:
+    within = key_range(column(name), rows, key.source)
     return exp.paren(exp.or_(within, exp.Is(this=column(name), expression=exp.Null()))) if nulls else within

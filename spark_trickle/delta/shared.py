@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from spark_trickle.delta.plan import SHARED, Delta, Shared, Version
-from spark_trickle.delta.ranges import KEY_RANGE, kind_of, ranged
+from spark_trickle.delta.plan import Delta, Shared
+from spark_trickle.delta.ranges import kind_of, ranged
 from spark_trickle.delta.staged import NONE_LARGE, staged
+from spark_trickle.sql.leaves import KeyRange, Leaf, StepLeaf
 from spark_trickle.sql.operators import (
     Filter,
     Item,
@@ -31,7 +32,7 @@ from spark_trickle.sql.render import render
 from spark_trickle.sql.rewrite import simplified
 
 
-def delta_of(tree: Operator, large: Mapping[str, int] = NONE_LARGE) -> Delta:
+def delta_of(tree: Operator, large: Mapping[Leaf, int] = NONE_LARGE) -> Delta:
     """The change that a tree with `Once` marks computes.
 
     Args:
@@ -46,11 +47,11 @@ def delta_of(tree: Operator, large: Mapping[str, int] = NONE_LARGE) -> Delta:
     reads.look(last, final)
     steps: list[Shared] = []
     # Backwards: who reads a step comes after it, and says which of its columns.
-    for name, part in reversed(sharing.steps):
-        columns = reads.columns(name, part)
-        step = simplified(ranged(_only(part, columns)))
-        steps.append(Shared(name, render(_only(step, columns))))
-        reads.look(step, steps[-1].query)
+    for step, part in reversed(sharing.steps):
+        columns = reads.columns(step, part)
+        narrow = simplified(ranged(_only(part, columns)))
+        steps.append(Shared(step, render(_only(narrow, columns))))
+        reads.look(narrow, steps[-1].query)
     return Delta(tuple(reversed(steps)), final)
 
 
@@ -58,7 +59,7 @@ def delta_of(tree: Operator, large: Mapping[str, int] = NONE_LARGE) -> Delta:
 class _Sharing:
     uses: dict[Operator, int] = field(default_factory=dict)
     made: dict[Operator, Operator] = field(default_factory=dict)
-    steps: list[tuple[str, Operator]] = field(default_factory=list)
+    steps: list[tuple[StepLeaf, Operator]] = field(default_factory=list)
 
     def count(self, operator: Operator) -> None:
         """How often each marked part is used; what is inside one counts once, however often that is used."""
@@ -80,10 +81,10 @@ class _Sharing:
         return self.made[operator]
 
     def _step(self, part: Operator) -> Operator:
-        name = f"{SHARED}{len(self.steps) + 1}"
+        step = StepLeaf(f"shared_{len(self.steps) + 1}")
         kinds = {column: kind_of(part, column) for column in part.columns}
-        self.steps.append((name, part))
-        return Scan(name, tuple(ScanColumn(n, n, kinds[n]) for n in part.columns), Version.STEP.value)
+        self.steps.append((step, part))
+        return Scan(step, tuple(ScanColumn(n, n, kinds[n]) for n in part.columns))
 
 
 def _cheap(part: Operator) -> bool:
@@ -97,19 +98,17 @@ def _cheap(part: Operator) -> bool:
 class _Reads:
     """Which columns of a step are read, by its rows' readers or for their bounds."""
 
-    found: dict[str, set[str]] = field(default_factory=dict)
+    found: dict[Leaf, set[str]] = field(default_factory=dict)
 
     def look(self, tree: Operator, query: exp.Query) -> None:
         for scan in scans(tree):
-            if scan.version == Version.STEP.value:
-                self.found.setdefault(scan.source, set()).update(item.source for item in scan.items)
-        for bounds in query.find_all(exp.Anonymous):
-            if bounds.name.lower() == KEY_RANGE:
-                _, source, key = bounds.expressions
-                self.found.setdefault(source.name, set()).add(key.name)
+            if isinstance(scan.leaf, StepLeaf):
+                self.found.setdefault(scan.leaf, set()).update(item.source for item in scan.items)
+        for bounds in query.find_all(KeyRange):
+            self.found.setdefault(bounds.rows, set()).add(bounds.column)
 
-    def columns(self, name: str, part: Operator) -> tuple[str, ...]:
-        read = self.found.get(name, set())
+    def columns(self, step: StepLeaf, part: Operator) -> tuple[str, ...]:
+        read = self.found.get(step, set())
         return tuple(each for each in part.columns if each in read) or part.columns[:1]
 
 

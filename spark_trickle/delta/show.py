@@ -55,7 +55,7 @@ def _node(node: Node) -> str:
 def _steps(change: Delta) -> list[str]:
     parts = []
     for shared in change.shared:
-        parts.append(f"    {shared.name}, used in several places:")
+        parts.append(f"    {shared.step}, used in several places:")
         parts.append(_indented(shared.query.sql(dialect="spark", pretty=True), 6))
     return [*parts, _indented(change.query.sql(dialect="spark", pretty=True), 4)]
 

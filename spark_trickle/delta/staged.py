@@ -19,9 +19,9 @@ from types import MappingProxyType
 
 from sqlglot import exp
 
-from spark_trickle.delta.plan import Version
 from spark_trickle.delta.ranges import equal_columns
 from spark_trickle.delta.rules.match import narrowed
+from spark_trickle.sql.leaves import Leaf, StepLeaf, Version
 from spark_trickle.sql.operators import (
     Filter,
     Item,
@@ -44,10 +44,10 @@ from spark_trickle.sql.render import next_joined
 SMALL_BESIDE = 8
 """A table with so many times fewer rows than another is small beside it."""
 
-NONE_LARGE: Mapping[str, int] = MappingProxyType({})
+NONE_LARGE: Mapping[Leaf, int] = MappingProxyType({})
 
 
-def staged(operator: Operator, large: Mapping[str, int]) -> Operator:
+def staged(operator: Operator, large: Mapping[Leaf, int]) -> Operator:
     """The same change; joins that begin with a change go step by step.
 
     Args:
@@ -65,7 +65,7 @@ def staged(operator: Operator, large: Mapping[str, int]) -> Operator:
     return operator
 
 
-def _narrowed(operator: Operator, match: Match, large: Mapping[str, int]) -> Operator | None:
+def _narrowed(operator: Operator, match: Match, large: Mapping[Leaf, int]) -> Operator | None:
     """The rows of an operator that fit a change, where they are found from the change on; None: it is no join."""
     asked = {name for condition in match.conditions for name in used(condition)}
     below: Operator | None = None
@@ -84,7 +84,7 @@ def _narrowed(operator: Operator, match: Match, large: Mapping[str, int]) -> Ope
     return None
 
 
-def _matched(match: Match, left: Operator, large: Mapping[str, int]) -> Operator:
+def _matched(match: Match, left: Operator, large: Mapping[Leaf, int]) -> Operator:
     """A match of few rows: of a large right side only those with their keys can fit."""
     if not _is_large(match.right, large):
         return replace(match, left=left)
@@ -92,7 +92,7 @@ def _matched(match: Match, left: Operator, large: Mapping[str, int]) -> Operator
     return replace(match, left=few, right=narrowed(match.right, match, few))
 
 
-def _narrowed_join(join: Join, match: Match, large: Mapping[str, int]) -> Operator | None:
+def _narrowed_join(join: Join, match: Match, large: Mapping[Leaf, int]) -> Operator | None:
     """One input can be narrowed by the conditions that read nothing else: a row that fits meets those, too."""
     compared = [
         tuple(c for c in match.conditions if used(c) <= {*source.columns, *match.right.columns})
@@ -114,13 +114,13 @@ def _narrowed_join(join: Join, match: Match, large: Mapping[str, int]) -> Operat
     return Project(found, tuple(Item(name, column(name)) for name in join.columns))
 
 
-def _distributed(join: Join, large: Mapping[str, int]) -> Operator:
+def _distributed(join: Join, large: Mapping[Leaf, int]) -> Operator:
     """(A + B) ⋈ S  as  A ⋈ S + B ⋈ S,  where S is filtered and small beside what A and B are joined with: those rows
     that S leaves meet the larger tables then, instead of all."""
     union = join.inputs[0]
     if not isinstance(union, UnionAll) or not all(_joins_by_name(branch) for branch in union.inputs):
         return join
-    largest = max((large.get(scan.source, 0) for scan in scans(union) if not _is_change(scan)), default=0)
+    largest = max((large.get(scan.leaf, 0) for scan in scans(union) if not _is_change(scan)), default=0)
     small = [source for source in join.inputs[1:] if _rows(source, large) * SMALL_BESIDE <= largest]
     source = next((source for source in small if _leaves_few(source, union.columns, join.conditions)), None)
     if source is None:
@@ -156,7 +156,7 @@ def _leaves_few(source: Operator, known: Sequence[str], waiting: Sequence[exp.Ex
     return any(isinstance(part, Filter) for part in parts(source)) and _leads_nowhere(source, known, waiting)
 
 
-def _stepwise(join: Join, large: Mapping[str, int]) -> Operator:
+def _stepwise(join: Join, large: Mapping[Leaf, int]) -> Operator:
     rest, waiting = list(join.inputs[1:]), list(join.conditions)
     found: Operator = join.inputs[0]
     joined = any(isinstance(part, (Join, OuterJoin, Match)) for part in parts(found))
@@ -195,13 +195,13 @@ def _unchanged(project: Project) -> set[str]:
     return {item.name for item in project.items if item.is_rename and item.expression.name == item.name}
 
 
-def _rows(operator: Operator, large: Mapping[str, int]) -> int:
-    return max((large.get(scan.source, 0) for scan in scans(operator)), default=0)
+def _rows(operator: Operator, large: Mapping[Leaf, int]) -> int:
+    return max((large.get(scan.leaf, 0) for scan in scans(operator)), default=0)
 
 
-def _is_large(operator: Operator, large: Mapping[str, int]) -> bool:
-    return any(scan.source in large for scan in scans(operator))
+def _is_large(operator: Operator, large: Mapping[Leaf, int]) -> bool:
+    return any(scan.leaf in large for scan in scans(operator))
 
 
 def _is_change(operator: Operator) -> bool:
-    return any(scan.version in (Version.CHANGES.value, Version.STEP.value) for scan in scans(operator))
+    return any(scan.version is Version.CHANGES or isinstance(scan.leaf, StepLeaf) for scan in scans(operator))

@@ -23,12 +23,12 @@ from spark_trickle.delta.merge import (
     step,
 )
 from spark_trickle.delta.plan import DELTA, RECOMPUTED, TARGET, WEIGHT, Node
-from spark_trickle.delta.ranges import KEY_RANGE
 from spark_trickle.delta.rules.aggregate import N
+from spark_trickle.sql.leaves import StepLeaf, key_range
 from spark_trickle.sql.operators import column
 
-TRANSITIONS = "transitions"
-"""Name of the step that holds the result of `transitions` or `settled`."""
+TRANSITIONS = StepLeaf("transitions")
+"""Holds the result of `transitions` or `settled`."""
 
 THERE, EMPTY, FLAG, GONE, CAME = (
     "_trickle_there",
@@ -113,7 +113,7 @@ def flagged_keys(node: Node) -> exp.Query:
 
 
 def change(node: Node) -> exp.Query:
-    """The change of the node: its columns and `_weight`."""
+    """The change of the node: its columns and the weight."""
     groups = groups_of(node)
 
     def side(name: str, *, before: bool) -> exp.Expr:
@@ -172,10 +172,7 @@ def touched_rows(node: Node) -> exp.Query:
         wanted.subquery(exp.to_identifier("_trickle_b", quoted=True)), on=same_key(keys, "_trickle_k", "_trickle_b")
     )
     # Files whose bounds hold none of the keys are not read.
-    bounds = exp.Anonymous(
-        this=KEY_RANGE,
-        expressions=[column(keys[0], "_trickle_k"), exp.Literal.string(DELTA), exp.Literal.string(keys[0])],
-    )
+    bounds = key_range(column(keys[0], "_trickle_k"), DELTA, keys[0])
     query = query.where(exp.or_(bounds, exp.Is(this=column(keys[0], "_trickle_k"), expression=exp.Null())))
     return query.hint(exp.Anonymous(this="BROADCAST", expressions=[exp.to_identifier("_trickle_b", quoted=True)]))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from spark_trickle.clock import Clock
-from spark_trickle.errors import LISTED, AlreadyExistsError, HasDependentsError, NotFoundError, SqlError, UserError
+from spark_trickle.errors import AlreadyExistsError, HasDependentsError, NotFoundError, SqlError, UserError
 from spark_trickle.events import Noticed, Observer, RefreshFinished, Step, StepReached
 from spark_trickle.gates.held import GateReason, held
 from spark_trickle.graph.notices import left_over, notices
@@ -14,7 +14,7 @@ from spark_trickle.model.meaning import Meaning
 from spark_trickle.model.publication import Cut, Publication, Swap
 from spark_trickle.model.standing import Standing
 from spark_trickle.model.stream_table import Options, RefreshMode, Status, StreamTable
-from spark_trickle.names import TableName
+from spark_trickle.names import INTERNAL_NAMESPACE, TableName, is_internal, no_stream_table, other_spelling
 from spark_trickle.ports import Analysis, CatalogPort, Lake, Workbench
 from spark_trickle.refresh.options import with_options
 from spark_trickle.refresh.resolve import redefined
@@ -36,6 +36,7 @@ class Definitions:
     ) -> StreamTable:
         """Make a stream table; with `initialize` it is published with its contents, never without them."""
         cut = self.catalog.cut()
+        _require_free(name, cut)
         if name in cut.tables:
             hint = "Use create_or_replace_stream_table, or alter_stream_table to change it"
             raise AlreadyExistsError("stream table", name, hint=hint)
@@ -149,7 +150,7 @@ class Definitions:
 
     def _existing(self, cut: Cut, name: TableName) -> StreamTable:
         if name not in cut.tables:
-            raise NotFoundError("stream table", name, hint=LISTED)
+            raise no_stream_table(name, cut.tables)
         return cut.tables[name]
 
     def _update(self, table: StreamTable) -> StreamTable:
@@ -245,6 +246,21 @@ def _taking_over(table: StreamTable, altered: StreamTable, *, same_query: bool) 
             status_since=table.status_since,
         )
     )
+
+
+def _require_free(name: TableName, cut: Cut) -> None:
+    """UserError: the name is not for a stream table."""
+    if is_internal(name):
+        raise UserError(
+            f"'{name}' would be in namespace {INTERNAL_NAMESPACE}, which holds internal state of stream tables",
+            hint="Choose another namespace",
+        )
+    other = other_spelling(name, (*cut.tables, *cut.pointers))
+    if other is not None and name not in cut.tables:
+        raise UserError(
+            f"'{name}' differs from '{other}', which exists, by upper and lower case only",
+            hint="Choose another name: not all that read tables would tell the two apart",
+        )
 
 
 def _deferred(name: TableName, gated: Iterable[GateReason]) -> str:

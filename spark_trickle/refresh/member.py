@@ -242,11 +242,14 @@ def _frontier_here(bench: Workbench, table: StreamTable, request: Request) -> Fr
 
 def _redefinition(bench: Workbench, table: StreamTable) -> str | None:
     """Why the text of the query says something else than at the last refresh: a view under it does, or columns of a
-    source are others, and the query reads them by `*`, by position, or where one hides another.
+    source are others, and the query reads them by `*`, by position, or where one hides another; or it is planned in
+    another way.
     """
     reshaped = []
+    all_there = True
     for source in table.sources:
         before, now = table.frontier.of(source.table), bench.pin_of(source.table)
+        all_there = all_there and now is not None
         if before is None or now is None or (before.uuid, before.schema_id) == (now.uuid, now.schema_id):
             continue
         if source.kind == "VIEW":
@@ -255,14 +258,12 @@ def _redefinition(bench: Workbench, table: StreamTable) -> str | None:
             return f"column '{column}' of '{source.table}' is new in the query"
         if before.uuid == now.uuid:
             reshaped.append(f"'{source.table}'")
-    if not reshaped:
-        return None
     whose = f"the columns of {', '.join(reshaped)} were changed"
-    if table.effective_mode is RefreshMode.FULL:
+    if reshaped and table.effective_mode is RefreshMode.FULL:
         return whose
-    if table.reading and bench.reading(table) != table.reading:
+    if reshaped and table.reading and bench.reading(table) != table.reading:
         return f"{whose}, and with that what the query reads by '*' or by position"
-    return None
+    return _other_state(bench, table) if all_there else None
 
 
 def _waited(table: StreamTable, request: Request) -> bool:
@@ -283,6 +284,16 @@ def _require_open(table: StreamTable, request: Request) -> None:
     gated = held({**request.stream_tables, table.name: table}, request.gates).get(table.name)
     if gated:
         raise GatedError(table.name, gated, table.sources)
+
+
+def _other_state(bench: Workbench, table: StreamTable) -> str | None:
+    """Why the state that is there does not serve: the query is planned in another way than by who made it."""
+    if not table.populated or table.effective_mode is RefreshMode.FULL:
+        return None
+    state = bench.state_of(table)
+    if state is None:
+        return "its query can no longer be kept incrementally"
+    return None if state == table.internal_tables else "its query is planned in another way, with other internal state"
 
 
 def _other_sources(table: StreamTable, frontier: Frontier) -> Rebuild | None:

@@ -12,7 +12,6 @@ from spark_trickle.errors import (
     CommitUnknownError,
     ConflictError,
     GatedError,
-    NotFoundError,
     StreamTableError,
     SuspendedError,
     TransientError,
@@ -25,7 +24,7 @@ from spark_trickle.model.publication import Cut, Publication, Swap
 from spark_trickle.model.refresh import Action, Outcome, RefreshOutcome
 from spark_trickle.model.standing import Standing
 from spark_trickle.model.stream_table import RefreshMode, Status, StreamTable
-from spark_trickle.names import TableName
+from spark_trickle.names import TableName, no_stream_table
 from spark_trickle.ports import CatalogPort, Lake, Workbench
 from spark_trickle.refresh.align import taken_along, whole_groups
 from spark_trickle.refresh.blame import blaming, bug, part_in, trace_of
@@ -217,7 +216,7 @@ class Refresher:
         wanted = set[TableName]()
         for name in names:
             if name not in cut.tables:
-                raise NotFoundError("stream table", name, hint="SHOW STREAM TABLES (or `trickle status`) lists them")
+                raise no_stream_table(name, cut.tables)
             wanted.add(name)
         dag = dag_of(cut.tables.values())
         if upstream:

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from spark_trickle.delta.nodes import plan as make_plan
-from spark_trickle.delta.plan import PUBLIC, Column, MaintenancePlan, Version, leaf, resolve
+from spark_trickle.delta.plan import PUBLIC, Column, MaintenancePlan
 from spark_trickle.delta.show import show as show_plan
 from spark_trickle.errors import NotFoundError, SqlError, UnsupportedSqlError, UserError
 from spark_trickle.model.meaning import Meaning
 from spark_trickle.model.stream_table import Source
-from spark_trickle.names import LAKE, TableName
+from spark_trickle.names import LAKE, TableName, is_internal
 from spark_trickle.ports import Analysis
 from spark_trickle.spark.changing import Changing, changing_parts
 from spark_trickle.spark.failures import sql_errors
@@ -27,6 +27,7 @@ from spark_trickle.spark.queries import query_frame
 from spark_trickle.spark.user_functions import aggregates
 from spark_trickle.sql.build import build
 from spark_trickle.sql.build import notices as query_notices
+from spark_trickle.sql.leaves import KeptLeaf, Leaf, SourceLeaf, Version, leaf_table, resolve
 from spark_trickle.sql.normalize import normalized
 from spark_trickle.sql.operators import Aggregate, Operator, Window, inputs, scans
 from spark_trickle.sql.parse import tokenize
@@ -41,6 +42,10 @@ if TYPE_CHECKING:
     from spark_trickle.spark.workspace import Workspace
 
 _CONSTANT_LEAVES = ("OneRowRelation", "LocalRelation", "Range", "EmptyRelation", "CTERelationRef", "UnionLoopRef")
+_OF_ICEBERG = frozenset(
+    f"_{name}" for name in ("file", "pos", "partition", "spec_id", "deleted", "row_id", "last_updated_sequence_number")
+)
+"""Metadata that each table has under these names: one with such a column can be written, and not be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +81,7 @@ class _Sources:
             self.views.append(name)
             return SourceView(view.text, view.default_namespace, view.columns)
         schema = self._workspace.session.table(name.sql).schema
-        return SourceTable(str(name), tuple((field.name, field.dataType.simpleString()) for field in schema.fields))
+        return SourceTable(name, tuple((field.name, field.dataType.simpleString()) for field in schema.fields))
 
 
 def analyze(workspace: Workspace, query: str, meaning: Meaning, stream_tables: Iterable[TableName]) -> AnalyzedQuery:
@@ -203,13 +208,13 @@ def _groups(operator: Operator) -> bool:
     return isinstance(operator, (Aggregate, Window)) or any(_groups(source) for source in inputs(operator))
 
 
-def columns_read(plan: MaintenancePlan, source: str) -> tuple[str, ...]:
+def columns_read(plan: MaintenancePlan, leaf: KeptLeaf) -> tuple[str, ...]:
     """The columns of a leaf that its nodes read."""
     found = {
         item.source: None
         for node in plan.nodes
         for scan in scans(node.upkeep.operator)
-        if scan.source == source
+        if scan.leaf == leaf
         for item in scan.items
     }
     return tuple(found)
@@ -231,17 +236,22 @@ def _describe(workspace: Workspace, query: exp.Expr) -> tuple[Column, ...]:
 
 def _over_sources(query: exp.Expr) -> exp.Expr:
     """A query over leaves as one over the tables themselves."""
-    return resolve(query, lambda _, source: exp.to_table(TableName.parse(source).sql, dialect="spark"))
+
+    def table(_: Version, leaf: Leaf) -> exp.Expr:
+        assert isinstance(leaf, SourceLeaf)
+        return exp.to_table(leaf.table.sql, dialect="spark")
+
+    return resolve(query, table)
 
 
 def _whole(plan: MaintenancePlan) -> exp.Expr:
     """All nodes as one query over the sources."""
-    nodes = {node.label: node.query for node in plan.nodes}
+    nodes: dict[Leaf, exp.Query] = {node.leaf: node.query for node in plan.nodes}
 
-    def inlined(version: Version, source: str) -> exp.Expr:
-        if source in nodes:
-            return exp.Subquery(this=resolve(nodes[source], inlined))
-        return leaf(version, source)
+    def inlined(version: Version, leaf: Leaf) -> exp.Expr:
+        if leaf in nodes:
+            return exp.Subquery(this=resolve(nodes[leaf], inlined))
+        return leaf_table(leaf, version)
 
     return resolve(plan.public.query, inlined)
 
@@ -257,6 +267,11 @@ def _check_types(workspace: Workspace, plan: MaintenancePlan, wanted: tuple[tupl
 def _check_columns(names: list[str]) -> None:
     seen: set[str] = set()
     for name in names:
+        if name.lower() in _OF_ICEBERG:
+            raise UserError(
+                f"the query has a column called '{name}', a name that Iceberg has for itself: it could not be read",
+                hint="Give it another name with AS",
+            )
         if name.lower() in seen:
             raise UserError(
                 f"the query has two columns called '{name}'", hint="Give each output column its own name with AS"
@@ -268,6 +283,11 @@ def _check_tables(workspace: Workspace, tables: list[TableName]) -> None:
     """What Spark can read is not always a table: `orders.snapshots` is a view of the metadata of one."""
     heads = workspace.heads()
     for name in tables:
+        if is_internal(name):
+            raise UserError(
+                f"the query reads '{name}', which holds internal state of a stream table",
+                hint="Read the stream table itself, or its sources",
+            )
         if name not in heads:
             raise UserError(
                 f"the query reads '{name}', which is not a table of the lake but a look at a table's metadata",

@@ -29,7 +29,6 @@ from spark_trickle.delta.plan import (
     Groups,
     Node,
     Partitions,
-    steps_of,
 )
 from spark_trickle.delta.staged import NONE_LARGE
 from spark_trickle.names import TableName, quote
@@ -39,6 +38,7 @@ from spark_trickle.spark.parallel import in_parallel
 from spark_trickle.spark.place import Computed, Placer
 from spark_trickle.spark.relations import Leaves, sql_name
 from spark_trickle.spark.write import NOTHING, Writer, Written
+from spark_trickle.sql.leaves import KeptLeaf, StepLeaf, steps_of
 from spark_trickle.storage.netting import net
 
 if TYPE_CHECKING:
@@ -71,18 +71,18 @@ class NodeApplier:
         """What the last `apply` changed, rows with weights, if it is at hand without computing anything again."""
         return self._change
 
-    def apply(self, changed: frozenset[str]) -> Written:
+    def apply(self, changed: frozenset[KeptLeaf]) -> Written:
         written = self._applied(changed)
         if written.changed:
-            self._leaves.forget(self._node.label)
+            self._leaves.forget(self._node.leaf)
         return written
 
-    def _applied(self, changed: frozenset[str]) -> Written:
-        self._small = sum(self._leaves.rows_of(name) for name in changed) <= self._leaves.small_rows
+    def _applied(self, changed: frozenset[KeptLeaf]) -> Written:
+        self._small = sum(self._leaves.rows_of(leaf) for leaf in changed) <= self._leaves.small_rows
         change = delta(self._node, changed, self._leaves.large() if self._small else NONE_LARGE)
         if change is None:
             return NOTHING
-        steps: dict[str, exp.Expr] = {TARGET: self._target}
+        steps: dict[StepLeaf, exp.Expr] = {TARGET: self._target}
         self._share(change, steps)
         if isinstance(self._node.upkeep, Groups):
             return self._groups(change.query, steps)
@@ -92,19 +92,19 @@ class NodeApplier:
             return self._one_row()
         return self._rows(self._compute(self._leaves.sql(change.query, steps), "delta", fetched=self._small))
 
-    def _share(self, change: Delta, steps: dict[str, exp.Expr]) -> None:
+    def _share(self, change: Delta, steps: dict[StepLeaf, exp.Expr]) -> None:
         """Compute the parts of a change that are used in several places; side by side those that need not wait."""
         waiting = list(change.shared)
         while waiting:
-            missing = {part.name for part in waiting}
+            missing = {part.step for part in waiting}
             ready = [part for part in waiting if not missing.intersection(steps_of(part.query))]
-            texts = {part.name: self._leaves.sql(part.query, steps) for part in ready}
-            for name, found in self._compute_all(texts).items():
-                steps[name] = found.name
-                self._leaves.set_bounds(name, found.rows)
-            waiting = [part for part in waiting if part.name not in texts]
+            texts = {part.step: self._leaves.sql(part.query, steps) for part in ready}
+            for step, found in self._compute_all(texts).items():
+                steps[step] = found.name
+                self._leaves.set_bounds(step, found.rows)
+            waiting = [part for part in waiting if part.step not in texts]
 
-    def _partitions(self, change: Delta, steps: dict[str, exp.Expr]) -> Written:
+    def _partitions(self, change: Delta, steps: dict[StepLeaf, exp.Expr]) -> Written:
         """Compute touched partitions again."""
         groups = self._compute(self._leaves.sql(change.query, steps), "groups", fetched=self._small)
         if groups.count == 0:
@@ -123,7 +123,7 @@ class NodeApplier:
         if found.rows is not None:
             self._change = frame
         if self._node.label != PUBLIC:
-            self._leaves.set_changes(self._node.label, frame, found.count, found.rows)
+            self._leaves.set_changes(self._node.leaf, frame, found.count, found.rows)
         return self._placer.rows(found)
 
     def _one_row(self) -> Written:
@@ -153,13 +153,13 @@ class NodeApplier:
         with spark_errors(f"computing the {what} of '{self._table}'"):
             return self._held(what, self._begun(text, fetched=fetched))
 
-    def _compute_all(self, texts: Mapping[str, str]) -> dict[str, Computed]:
+    def _compute_all(self, texts: Mapping[StepLeaf, str]) -> dict[StepLeaf, Computed]:
         """Several at the same time: of a small change, planning takes longer than the work, and it takes one core."""
         if len(texts) == 1 or not self._small:
-            return {what: self._compute(text, what, fetched=self._small) for what, text in texts.items()}
+            return {step: self._compute(text, step.name, fetched=self._small) for step, text in texts.items()}
         with spark_errors(f"computing parts of the change of '{self._table}'"):
-            work = {what: partial(self._begun, text, fetched=True) for what, text in texts.items()}
-            return {what: self._held(what, begun) for what, begun in in_parallel(self._session, work).items()}
+            work = {step: partial(self._begun, text, fetched=True) for step, text in texts.items()}
+            return {step: self._held(step.name, begun) for step, begun in in_parallel(self._session, work).items()}
 
     def _begun(self, text: str, *, fetched: bool) -> tuple[DataFrame, pa.Table | None]:
         """The query, and its rows if they are to be brought here and few."""
@@ -183,7 +183,7 @@ class NodeApplier:
             frame, count = hand_back(self._session, rows, schema), rows.num_rows
         return Computed(self._leaves.name_view(f"{what}_{self._node.label}", frame), schema, rows, count)
 
-    def _groups(self, query: exp.Query, steps: dict[str, exp.Expr]) -> Written:
+    def _groups(self, query: exp.Query, steps: dict[StepLeaf, exp.Expr]) -> Written:
         upkeep = self._node.upkeep
         assert isinstance(upkeep, Groups)
         # The delta goes into the query as it is: partial aggregates, old rows and new rows in one job.
@@ -207,11 +207,11 @@ class NodeApplier:
             return NOTHING
         if found.rows is not None or self._node.label != PUBLIC:
             changes = self._session.sql(self._leaves.sql(transitions.change(self._node), steps))
-            self._leaves.set_changes(self._node.label, changes, gone + came, None)
+            self._leaves.set_changes(self._node.leaf, changes, gone + came, None)
             self._change = changes if found.rows is not None else None
         return self._placer.groups(found, {**steps, TARGET: self._target}, gone, came)
 
-    def _recompute(self, steps: dict[str, exp.Expr], *, addressed: bool) -> Computed:
+    def _recompute(self, steps: dict[StepLeaf, exp.Expr], *, addressed: bool) -> Computed:
         """Compute flagged groups from their rows, and put them in the place of what could not be merged."""
         keys = self._compute(
             self._leaves.sql(transitions.flagged_keys(self._node), steps), "groups", fetched=self._small

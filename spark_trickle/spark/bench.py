@@ -38,6 +38,7 @@ from spark_trickle.spark.sharing import Brought, KnownChange, SharedChanges
 from spark_trickle.spark.turns import Turns
 from spark_trickle.spark.workspace import Workspace, Workspaces
 from spark_trickle.spark.write import NOTHING, Writer, Written
+from spark_trickle.sql.leaves import KeptLeaf, SourceLeaf
 from spark_trickle.storage.changes import ChangeFeed, altered_since
 from spark_trickle.storage.iceberg import History, load, pin, total_records
 from spark_trickle.storage.views import view_pin
@@ -121,7 +122,7 @@ class Bench:
                 plan = self._analyzed(table).plan
                 if plan is not None:
                     for source in plan.sources:
-                        self._shared.expect(source, table.name, columns_read(plan, source))
+                        self._shared.expect(source.table, table.name, columns_read(plan, source))
                     looks.update(self._looks(table, plan))
                     self._expect_others(table, {each.name for each in tables})
         if len(looks) > 1:
@@ -134,12 +135,12 @@ class Bench:
             here = self.pin_of(since.table)
             waiting = {} if here is None else self._common.remembered.readers.waiting(since, here)
             for reader in waiting.keys() - members:
-                self._shared.expect(str(since.table), reader, waiting[reader], member=False)
+                self._shared.expect(since.table, reader, waiting[reader], member=False)
 
     def _noted(self, table: StreamTable, plan: MaintenancePlan, *, kept: bool) -> None:
         """Remember which versions of its sources a stream table has been brought to."""
         for source in plan.sources:
-            here = self.pin_of(TableName.parse(source))
+            here = self.pin_of(source.table)
             if here is not None:
                 self._common.remembered.readers.note(here, table.name, columns_read(plan, source), kept=kept)
 
@@ -149,9 +150,9 @@ class Bench:
         """Finds out what changed in each source of a stream table, for `window` to know."""
         for since in table.frontier.pins:
             here = self.pin_of(since.table)
-            if here is None or here.snapshot_id == since.snapshot_id or str(since.table) not in plan.sources:
+            if here is None or here.snapshot_id == since.snapshot_id or SourceLeaf(since.table) not in plan.sources:
                 continue
-            columns = columns_read(plan, str(since.table))
+            columns = columns_read(plan, SourceLeaf(since.table))
             yield (since.table, since.snapshot_id), partial(self._common.window, since, columns)
 
     def window(self, table: StreamTable, since: Pin) -> Window | Broken:
@@ -159,13 +160,17 @@ class Bench:
         if here is not None and (since.table, since.snapshot_id, here.snapshot_id) in self._known:
             return self._known[since.table, since.snapshot_id, here.snapshot_id]
         plan = self._analyzed(table).plan
-        columns = columns_read(plan, str(since.table)) if plan is not None else None
+        columns = columns_read(plan, SourceLeaf(since.table)) if plan is not None else None
         return self._common.window(since, columns)
+
+    def state_of(self, table: StreamTable) -> tuple[TableName, ...] | None:
+        plan = self._analyzed(table).plan
+        return None if plan is None else tuple(internal_name(table.name, node.label) for node in plan.nodes[:-1])
 
     def new_columns(self, table: StreamTable, since: Pin) -> tuple[str, ...]:
         plan = self._analyzed(table).plan
         with spark_errors(f"reading the columns of '{since.table}'"):
-            return self._feed.new_columns(since, None if plan is None else columns_read(plan, str(since.table)))
+            return self._feed.new_columns(since, None if plan is None else columns_read(plan, SourceLeaf(since.table)))
 
     def total_rows(self, table: TableName) -> int | None:
         java = load(self.workspace.session, table)
@@ -211,7 +216,7 @@ class Bench:
         reuse = reusable(self, self._feed, table, plan, former)
         # Whoever starts over has the tables themselves read, whatever this process remembers of them.
         leaves = self._leaves(reuse.table, plan, reuse.windows, NOTHING_HELD)
-        changed = {str(name) for name in reuse.windows}
+        changed: set[KeptLeaf] = {SourceLeaf(name) for name in reuse.windows}
         written, commits = NOTHING, 0
         try:
             for node in plan.nodes:
@@ -220,12 +225,12 @@ class Bench:
                     inputs = frozenset(changed.intersection(node.inputs))
                     with planned_for(self.workspace.session, small=False):
                         written = NodeApplier(leaves, writer, node, target).apply(inputs) if inputs else NOTHING
-                    changed.update([node.label] if written.changed else [])
+                    changed.update([node.leaf] if written.changed else [])
                 else:
                     with sql_errors(f"the plan of '{table.name}'"):
                         frame = self.workspace.session.sql(leaves.sql(node.query))
                     large = leaves.large() if node.key else NONE_LARGE
-                    read = max((large.get(name, 0) for name in node.inputs), default=0)
+                    read = max((large.get(leaf, 0) for leaf in node.inputs), default=0)
                     key = (node.key or ()) if read > self._limits.broadcast_table_rows else ()
                     written = writer.whole(target, frame, exists=target in present, key=key)
                 commits += written.commits
@@ -249,7 +254,7 @@ class Bench:
             raise InternalError(f"'{table.name}' has no maintenance plan")
         leaves = self._leaves(table, plan, windows, self._common.remembered.held)
         writer = Writer(self.workspace.session, summary)
-        changed = {str(name) for name in windows}
+        changed: set[KeptLeaf] = {SourceLeaf(name) for name in windows}
         written, commits = NOTHING, 0
         small = sum(window.rows for window in windows.values()) <= self._limits.small_change_rows
         try:
@@ -257,7 +262,7 @@ class Bench:
                 if small and sum(len(changed.intersection(node.inputs)) for node in plan.nodes) > 1:
                     # Read in several places, it is brought once; and what a term of a join need not be computed for is
                     # best known before the terms are made.
-                    changed -= leaves.unchanged(sorted(changed))
+                    changed -= leaves.unchanged(SourceLeaf(name) for name in sorted(windows))
                 for node in plan.nodes:
                     target = table.name if node.label == PUBLIC else internal_name(table.name, node.label)
                     inputs = frozenset(changed.intersection(node.inputs))
@@ -265,8 +270,8 @@ class Bench:
                     written = applier.apply(inputs) if inputs else NOTHING
                     commits += written.commits
                     if written.changed and node.label != PUBLIC:
-                        changed.add(node.label)
-                    elif written.changed and self._shared.members(str(table.name)):
+                        changed.add(node.leaf)
+                    elif written.changed and self._shared.members(table.name):
                         leaves.settle()
                         self._remember(table, applier, written)
                 leaves.settle()
@@ -337,13 +342,12 @@ class Bench:
     def _leaves(
         self, table: StreamTable, plan: MaintenancePlan, windows: Mapping[TableName, Window], held: Held
     ) -> Leaves:
-        internal = {n.label: internal_name(table.name, n.label) for n in plan.nodes if n.label != PUBLIC}
-        tables = {source: TableName.parse(source) for source in plan.sources}
-        before = {str(p.table): p for p in table.frontier.pins}
-        for label, name in internal.items():
-            published = table.published_pin(name)
-            if published is not None:
-                before[label] = published
+        tables: dict[KeptLeaf, TableName] = {source: source.table for source in plan.sources}
+        before: dict[KeptLeaf, Pin] = {SourceLeaf(pin.table): pin for pin in table.frontier.pins}
+        for node in plan.nodes[:-1]:
+            tables[node.leaf] = name = internal_name(table.name, node.label)
+            if (published := table.published_pin(name)) is not None:
+                before[node.leaf] = published
         return Leaves(
             reader=table.name,
             workspace=self.workspace,
@@ -352,13 +356,13 @@ class Bench:
             held=held,
             bounds=self._common.remembered.bounds,
             pin_of=self.pin_of,
-            tables={**tables, **internal},
+            tables=tables,
             before=before,
-            columns={name: columns_read(plan, name) for name in (*plan.sources, *internal)},
+            columns={leaf: columns_read(plan, leaf) for leaf in tables},
             small_rows=self._limits.small_change_rows,
             rewrite_rows=self._limits.rewrite_table_rows,
             large_rows=self._limits.broadcast_table_rows,
-            windows={str(name): window for name, window in windows.items()},  # type: ignore[misc]
+            windows={SourceLeaf(name): window for name, window in windows.items()},  # type: ignore[misc]
         )
 
 

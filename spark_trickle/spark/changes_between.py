@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from spark_trickle.delta.plan import WEIGHT
 from spark_trickle.errors import NotFoundError, UserError
 from spark_trickle.model.frontier import Pin
 from spark_trickle.names import TableName
@@ -14,6 +15,9 @@ from spark_trickle.storage.windows import Broken
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+_WEIGHT = "_weight"
+"""What users see the weight called."""
 
 
 def changes_between(spark: SparkSession, table: TableName, since: int | None, until: int | None) -> DataFrame:
@@ -33,4 +37,10 @@ def changes_between(spark: SparkSession, table: TableName, since: int | None, un
         window = feed.window(table, start, None, until)
         if isinstance(window, Broken):
             raise UserError(f"the changes of '{table}' cannot be told: {window.reason}")
-        return feed.frame(window)
+        frame = feed.frame(window)
+        if _WEIGHT in (name.lower() for name in frame.columns):
+            raise UserError(
+                f"'{table}' has a column '{_WEIGHT}' of its own, where its changes tell how many copies came or went",
+                hint=f"ALTER TABLE {table} RENAME COLUMN {_WEIGHT} TO ... gives it another name",
+            )
+        return frame.withColumnRenamed(WEIGHT, _WEIGHT)

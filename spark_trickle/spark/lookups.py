@@ -8,6 +8,7 @@ rows at hand, as long as the table stays as it is. What the table held before is
 
 from __future__ import annotations
 
+import uuid
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -37,7 +38,7 @@ MOST_ROWS = 500_000
 MOST_KEYS = 100_000
 """So many keys may come to be looked up because others will ask for them: each may have several rows."""
 
-_KEY = "trickle_key"
+_KEY = "_trickle_key"
 
 
 MOST_BYTES = 128 * 1024 * 1024
@@ -160,7 +161,7 @@ class Lookups:
 
     def _others(self, asking: Asking, place: _Place) -> dict[TableName, Columns]:
         """All that look up such rows, the one that asks among them."""
-        among = self.brought.readers.get(str(asking.table.table), {})
+        among = self.brought.readers.get(asking.table.table, {})
         return {**self.readers.looking(place.table, place.key, among), asking.reader: asking.columns}
 
     def _wider(self, asking: Asking, place: _Place, keys: pa.Array, spares: Spares) -> pa.Array:
@@ -198,14 +199,14 @@ class Lookups:
         table, column = asking.table.table, asking.column
         kind = session.table(table.sql).schema[column].dataType
         given = pa.table({_KEY: _fitting(keys, to_arrow_type(kind))})
-        bounds = key_predicate(exp.column(column, table="trickle_t", quoted=True), given, _KEY, spares)
-        listed = ", ".join(f"trickle_t.{quote(name)}" for name in columns)
-        view = f"trickle_keys_{abs(hash((str(table), column)))}"
+        bounds = key_predicate(exp.column(column, table="_trickle_t", quoted=True), given, _KEY, spares)
+        listed = ", ".join(f"_trickle_t.{quote(name)}" for name in columns)
+        view = f"trickle_keys_{uuid.uuid4().hex}"
         hand_back(session, given, t.StructType([t.StructField(_KEY, kind)])).createOrReplaceTempView(view)
         try:
             frame = session.sql(
-                f"SELECT {listed} FROM {table.sql} AS trickle_t LEFT SEMI JOIN {view} AS trickle_k "
-                f"ON trickle_t.{quote(column)} = trickle_k.{_KEY} WHERE {bounds.sql(dialect='spark')}"
+                f"SELECT {listed} FROM {table.sql} AS _trickle_t LEFT SEMI JOIN {view} AS _trickle_k "
+                f"ON _trickle_t.{quote(column)} = _trickle_k.{_KEY} WHERE {bounds.sql(dialect='spark')}"
             )
             schema = frame.schema
             rows = fetch(frame.limit(MOST_ROWS + 1)) if travels(schema) else None

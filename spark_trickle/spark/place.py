@@ -35,6 +35,7 @@ from spark_trickle.spark.write import (
     keyed_addresses,
     row_addresses,
 )
+from spark_trickle.sql.leaves import StepLeaf
 from spark_trickle.storage.direct import NO_ADDRESSES, Addresses, fits
 
 if TYPE_CHECKING:
@@ -117,9 +118,9 @@ class Placer:
             if now is not None:
                 self._leaves.held.put(version, now)
 
-        self._leaves.write(self._node.label, now, work)
+        self._leaves.write(self._node.leaf, now, work)
 
-    def groups(self, found: Computed, steps: dict[str, exp.Expr], gone: int, came: int) -> Written:
+    def groups(self, found: Computed, steps: dict[StepLeaf, exp.Expr], gone: int, came: int) -> Written:
         """Write the transitions of groups: `gone` rows go and `came` rows come."""
         new = None if found.rows is None else found.rows.filter(pc.field(transitions.CAME))
         if self._node.key == ():
@@ -166,7 +167,7 @@ class Placer:
 
     def _directly(self, direct: Direct, rows: pa.Table, addresses: Addresses, removed: int) -> Written:
         self._require(addresses.count, removed)
-        self._leaves.write(self._node.label, None, partial(self._writer.change_directly, direct, rows, addresses))
+        self._leaves.write(self._node.leaf, None, partial(self._writer.change_directly, direct, rows, addresses))
         return Written(rows.num_rows, removed, 1)
 
     def _addresses(self, found: Computed, removed: int) -> Addresses:
@@ -183,7 +184,7 @@ class Placer:
             rows = fetch(self._session.sql(text))
         return Addresses.of(rows.column(0), rows.column(1))
 
-    def _groups_by_statement(self, steps: dict[str, exp.Expr], gone: int, came: int, *, rewrites: bool) -> Written:
+    def _groups_by_statement(self, steps: dict[StepLeaf, exp.Expr], gone: int, came: int, *, rewrites: bool) -> Written:
         if rewrites:
             rows = self._session.sql(self._leaves.sql(transitions.rewritten(self._node), steps))
             self._writer.replace_rows(self._table, rows)
@@ -197,11 +198,11 @@ class Placer:
             self._writer.append(self._table, self._new_rows(steps))
         return Written(came, gone, int(gone > 0) + int(came > 0))
 
-    def _new_rows(self, steps: dict[str, exp.Expr]) -> DataFrame:
+    def _new_rows(self, steps: dict[StepLeaf, exp.Expr]) -> DataFrame:
         return self._session.sql(self._leaves.sql(transitions.new_rows(self._node), steps))
 
     def _keyed(self, found: Computed, removed: int, added: int) -> Written:
-        steps: dict[str, exp.Expr] = {DELTA: found.name, TARGET: sql_name(self._table.sql)}
+        steps: dict[StepLeaf, exp.Expr] = {DELTA: found.name, TARGET: sql_name(self._table.sql)}
         if self.rows_before <= self._leaves.rewrite_rows:
             rows = self._session.sql(self._leaves.sql(merge.keyed_rewritten(self._node), steps))
             self._writer.replace_rows(self._table, rows)
@@ -264,12 +265,12 @@ class Placer:
         for column in target.fields:
             values = gone.column(column.name)
             if values.null_count == 0:
-                predicate = key_predicate(exp.column(column.name, table="trickle_t", quoted=True), gone, column.name)
+                predicate = key_predicate(exp.column(column.name, table="_trickle_t", quoted=True), gone, column.name)
                 if not isinstance(predicate, exp.Boolean):
                     bounds.append(predicate.sql(dialect="spark"))
         return " AND ".join(bounds) or "TRUE"
 
-    def _run(self, statement: exp.Expr, steps: dict[str, exp.Expr]) -> None:
+    def _run(self, statement: exp.Expr, steps: dict[StepLeaf, exp.Expr]) -> None:
         self._writer.statement(self._table, self._leaves.sql(statement, steps))
 
 

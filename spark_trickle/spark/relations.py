@@ -6,6 +6,7 @@ SQL with those names in it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -16,8 +17,6 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.util import inheritable_thread_target
 from sqlglot import exp
 
-from spark_trickle.delta.plan import Version, resolve
-from spark_trickle.delta.ranges import KEY_RANGE
 from spark_trickle.model.frontier import Pin
 from spark_trickle.names import TableName, quote
 from spark_trickle.spark.failures import spark_errors
@@ -25,6 +24,18 @@ from spark_trickle.spark.held import Contents, Held, floating
 from spark_trickle.spark.local import Spares, fetch, hand_back, key_predicate, travels
 from spark_trickle.spark.lookups import Asking, Lookups, comparable, narrowed, without
 from spark_trickle.spark.sharing import KnownChange, SharedChanges
+from spark_trickle.sql.leaves import (
+    KeptLeaf,
+    KeyRange,
+    Leaf,
+    SourceLeaf,
+    StateLeaf,
+    StepLeaf,
+    Version,
+    leaf_at,
+    leaves_of,
+    resolve,
+)
 from spark_trickle.storage.bounds import FileBounds
 from spark_trickle.storage.iceberg import rows_in
 
@@ -59,112 +70,112 @@ class Leaves:
     bounds: FileBounds
     pin_of: Callable[[TableName], Pin | None]
     """Which version of a table is current in the workspace."""
-    tables: Mapping[str, TableName]
-    """Leaf name -> table: sources by their own names, nodes by their labels."""
-    before: Mapping[str, Pin]
-    """Leaf name -> version that the last refresh read or wrote."""
-    columns: Mapping[str, tuple[str, ...]]
-    """Leaf name -> columns that the plan reads of it."""
+    tables: Mapping[KeptLeaf, TableName]
+    before: Mapping[KeptLeaf, Pin]
+    """The versions that the last refresh read or wrote."""
+    columns: Mapping[KeptLeaf, tuple[str, ...]]
+    """What the plan reads of each."""
     small_rows: int
     """Changes up to so many rows are brought to the driver."""
     rewrite_rows: int
     """Tables of groups up to so many rows are written anew rather than merged."""
     large_rows: int
     """Tables of ours with more rows are never moved: the change is broadcast to where their rows are."""
-    windows: dict[str, Window | KnownChange] = field(default_factory=dict)
-    _fetched: dict[str, pa.Table] = field(default_factory=dict)
-    _made: dict[tuple[Version, str], str] = field(default_factory=dict)
+    windows: dict[KeptLeaf, Window | KnownChange] = field(default_factory=dict)
+    _fetched: dict[Leaf, pa.Table] = field(default_factory=dict)
+    """Rows of steps, and of the changes of tables, that are here."""
+    _made: dict[tuple[Version, KeptLeaf], str] = field(default_factory=dict)
     _kept: list[DataFrame] = field(default_factory=list)
-    _counted: dict[str, int] = field(default_factory=dict)
-    _totals: dict[str, int] = field(default_factory=dict)
-    _named: dict[str, TableName] = field(default_factory=dict)
-    _at_hand: dict[tuple[Version, str], str | None] = field(default_factory=dict)
+    _counted: dict[KeptLeaf, int] = field(default_factory=dict)
+    _totals: dict[KeptLeaf, int] = field(default_factory=dict)
+    _named: dict[StepLeaf, TableName] = field(default_factory=dict)
+    _at_hand: dict[tuple[Version, KeptLeaf], str | None] = field(default_factory=dict)
     """Views of tiny tables; None: it has to be read."""
     _looked: int = 0
-    _now: dict[str, Contents | None] = field(default_factory=dict)
+    _now: dict[KeptLeaf, Contents | None] = field(default_factory=dict)
     """Nodes that were written in this refresh, with their rows where they are at hand."""
     _writer: ThreadPoolExecutor = field(default_factory=partial(ThreadPoolExecutor, 1))
-    _writing: dict[str, Future[None]] = field(default_factory=dict)
+    _writing: dict[KeptLeaf, Future[None]] = field(default_factory=dict)
     """Nodes whose tables are being written."""
 
-    def sql(self, query: exp.Expr, steps: Mapping[str, exp.Expr] | None = None) -> str:
+    def sql(self, query: exp.Expr, steps: Mapping[StepLeaf, exp.Expr] | None = None) -> str:
         """The query as text that runs in the workspace. `steps` are this node's earlier steps."""
         return self.resolved(query, steps).sql(dialect="spark")
 
-    def resolved(self, query: exp.Expr, steps: Mapping[str, exp.Expr] | None = None) -> exp.Expr:
+    def resolved(self, query: exp.Expr, steps: Mapping[StepLeaf, exp.Expr] | None = None) -> exp.Expr:
         """The query over what its leaves are in this workspace."""
         self._prepare_changes(query)
 
-        def relation(version: Version, name: str) -> exp.Expr:
-            if version is Version.STEP:
-                return (steps or {})[name].copy()
-            held = self._held_view(version, name)
+        def relation(version: Version, leaf: Leaf) -> exp.Expr:
+            if isinstance(leaf, StepLeaf):
+                return (steps or {})[leaf].copy()
+            held = self._held_view(version, leaf)
             if held is not None:
                 return sql_name(quote(held))
             if version is Version.AFTER:
-                self.settle(name)
-                return sql_name(self.tables[name].sql)
-            return sql_name(quote(self._view(version, name)))
+                self.settle(leaf)
+                return sql_name(self.tables[leaf].sql)
+            return sql_name(quote(self._view(version, leaf)))
 
         return resolve(self._with_key_ranges(query), relation)
 
-    def large(self) -> Mapping[str, int]:
+    def large(self) -> Mapping[Leaf, int]:
         """Leaves with more rows than it is good to move about, and how many."""
         heads = self.workspace.heads()
-        existing = [name for name, table in self.tables.items() if table in heads]
-        rows = {name: self._total_rows(name) for name in existing}
-        return {name: count for name, count in rows.items() if count > min(STEP_ROWS, self.large_rows)}
+        existing = [leaf for leaf, table in self.tables.items() if table in heads]
+        rows = {leaf: self._total_rows(leaf) for leaf in existing}
+        return {leaf: count for leaf, count in rows.items() if count > min(STEP_ROWS, self.large_rows)}
 
-    def unchanged(self, names: Iterable[str]) -> set[str]:
+    def unchanged(self, sources: Iterable[SourceLeaf]) -> set[SourceLeaf]:
         """Of these sources those in which nothing changed that the plan reads. Brings small changes here."""
-        found: set[str] = set()
-        listed = tuple(names)
-        self.shared.prefetch({name: (self.windows[name], self.columns.get(name)) for name in listed})
-        for name in listed:
-            self._bring(name, local=True)
-            rows = self._fetched.get(name)
+        found: set[SourceLeaf] = set()
+        listed = tuple(sources)
+        self.shared.prefetch({leaf.table: (self.windows[leaf], self.columns.get(leaf)) for leaf in listed})
+        for leaf in listed:
+            self._bring(leaf, local=True)
+            rows = self._fetched.get(leaf)
             if rows is not None:
-                self._counted[name] = rows.num_rows
-                found.update([name] if rows.num_rows == 0 else [])
+                self._counted[leaf] = rows.num_rows
+                found.update([leaf] if rows.num_rows == 0 else [])
         return found
 
-    def rows_of(self, name: str) -> int:
+    def rows_of(self, leaf: KeptLeaf) -> int:
         """Changed rows of a leaf, at the most."""
-        return self._counted[name] if name in self._counted else self.windows[name].rows
+        return self._counted[leaf] if leaf in self._counted else self.windows[leaf].rows
 
-    def set_changes(self, name: str, frame: DataFrame, rows: int, fetched: pa.Table | None) -> None:
+    def set_changes(self, node: StateLeaf, frame: DataFrame, rows: int, fetched: pa.Table | None) -> None:
         """The change of a node, as it was just computed."""
-        self._made[Version.CHANGES, name] = self.name_view(f"changes_{len(self._made)}", frame)
-        self._counted[name] = rows
-        self.set_bounds(name, fetched)
+        self._made[Version.CHANGES, node] = self.name_view(f"changes_{len(self._made)}", frame)
+        self._counted[node] = rows
+        self.set_bounds(node, fetched)
 
-    def set_table(self, name: str, table: TableName) -> None:
+    def set_table(self, step: StepLeaf, table: TableName) -> None:
         """The table that a step stands for."""
-        self._named[name] = table
+        self._named[step] = table
 
-    def set_bounds(self, name: str, rows: pa.Table | None) -> None:
+    def set_bounds(self, leaf: Leaf, rows: pa.Table | None) -> None:
         """Rows whose values bound the key ranges that refer to them; None: they stayed in Spark."""
         if rows is None:
-            self._fetched.pop(name, None)
+            self._fetched.pop(leaf, None)
         else:
-            self._fetched[name] = rows
+            self._fetched[leaf] = rows
 
-    def write(self, name: str, contents: Contents | None, work: Callable[[], None]) -> None:
+    def write(self, node: StateLeaf, contents: Contents | None, work: Callable[[], None]) -> None:
         """Let a node's table be written while the next node is computed.
 
         Args:
             contents: the rows that the table will have, if they are at hand.
         """
-        self._now[name] = contents
-        self._writing[name] = self._writer.submit(inheritable_thread_target(self.workspace.session)(work))
+        self._now[node] = contents
+        self._writing[node] = self._writer.submit(inheritable_thread_target(self.workspace.session)(work))
 
-    def forget(self, name: str) -> None:
+    def forget(self, node: StateLeaf) -> None:
         """What was known of the current rows of a node is no longer so."""
-        self._at_hand.pop((Version.AFTER, name), None)
+        self._at_hand.pop((Version.AFTER, node), None)
 
-    def settle(self, name: str | None = None) -> None:
+    def settle(self, leaf: KeptLeaf | None = None) -> None:
         """Wait until a node's table is written, or all of them, and raise what went wrong."""
-        for each in [name] if name is not None else list(self._writing):
+        for each in [leaf] if leaf is not None else list(self._writing):
             if each in self._writing:
                 self._writing.pop(each).result()
 
@@ -197,24 +208,23 @@ class Leaves:
 
     def _prepare_changes(self, query: exp.Expr) -> None:
         """Bring small changes here that are used twice or joined: they are broadcast, their keys become literals."""
-        uses: dict[str, int] = {}
-        for table in query.find_all(exp.Table):
-            if table.db == Version.CHANGES.value:
-                uses[table.name] = uses.get(table.name, 0) + 1
-        joined = any(node.name.lower() == KEY_RANGE for node in query.find_all(exp.Anonymous))
-        for name, count in uses.items():
-            self._bring(name, local=count > 1 or joined)
+        uses = Counter(
+            leaf for version, leaf in leaves_of(query) if version is Version.CHANGES and not isinstance(leaf, StepLeaf)
+        )
+        joined = any(True for _ in query.find_all(KeyRange))
+        for leaf, count in uses.items():
+            self._bring(leaf, local=count > 1 or joined)
 
-    def _bring(self, name: str, *, local: bool) -> None:
-        if (Version.CHANGES, name) in self._made:
+    def _bring(self, leaf: KeptLeaf, *, local: bool) -> None:
+        if (Version.CHANGES, leaf) in self._made:
             return
-        window = self.windows[name]
-        frame, rows = self.shared.get(name, window, self.columns.get(name), local=local)
+        window = self.windows[leaf]
+        frame, rows = self.shared.get(self.tables[leaf], window, self.columns.get(leaf), local=local)
         if rows is not None:
-            self._fetched[name] = rows
+            self._fetched[leaf] = rows
         elif local and not isinstance(window, KnownChange):
             frame = self.keep(frame)
-        self._made[Version.CHANGES, name] = self.name_view(f"changes_{len(self._made)}", frame)
+        self._made[Version.CHANGES, leaf] = self.name_view(f"changes_{len(self._made)}", frame)
 
     def contents(self, pin: Pin, total: int, *, in_order: bool = False) -> Contents | None:
         """All rows of a table at its current version; None: it is not tiny, or cannot be brought here.
@@ -238,67 +248,70 @@ class Leaves:
             self.held.put(pin, found)
         return None if in_order and floating(found.schema) else found
 
-    def _held_view(self, version: Version, name: str) -> str | None:
+    def _held_view(self, version: Version, leaf: KeptLeaf) -> str | None:
         """A view of the rows of a tiny table that are at hand; None: it has to be read."""
         if version is Version.CHANGES:
             return None
-        if (version, name) not in self._at_hand:
-            found = self._held_contents(version, name)
-            self._at_hand[version, name] = None if found is None else self.view_of(found)
-        return self._at_hand[version, name]
+        if (version, leaf) not in self._at_hand:
+            found = self._held_contents(version, leaf)
+            self._at_hand[version, leaf] = None if found is None else self.view_of(found)
+        return self._at_hand[version, leaf]
 
-    def _held_contents(self, version: Version, name: str) -> Contents | None:
+    def _held_contents(self, version: Version, leaf: KeptLeaf) -> Contents | None:
         # A floating sum depends on the order of its rows: that of a source is Spark's, as in the query run in full.
-        in_order = name == str(self.tables[name])
+        in_order = isinstance(leaf, SourceLeaf)
         if version is Version.BEFORE:
-            found = self.held.get(self.before[name]) if name in self.before else None
+            found = self.held.get(self.before[leaf]) if leaf in self.before else None
             return None if found is not None and in_order and floating(found.schema) else found
-        if name in self._now:
-            return self._now[name]
-        pin = self.pin_of(self.tables[name])
-        return None if pin is None else self.contents(pin, self._total_rows(name), in_order=in_order)
+        if leaf in self._now:
+            return self._now[leaf]
+        pin = self.pin_of(self.tables[leaf])
+        return None if pin is None else self.contents(pin, self._total_rows(leaf), in_order=in_order)
 
-    def _view(self, version: Version, name: str) -> str:
-        if (version, name) not in self._made:
-            table, pin = self.tables[name], self.before[name]
+    def _view(self, version: Version, leaf: KeptLeaf) -> str:
+        if (version, leaf) not in self._made:
+            table, pin = self.tables[leaf], self.before[leaf]
             version_clause = "WHERE FALSE" if pin.snapshot_id is None else f"VERSION AS OF {pin.snapshot_id}"
             frame = self.workspace.session.sql(f"SELECT * FROM {table.sql} {version_clause}")
-            self._made[version, name] = self.name_view(f"before_{len(self._made)}", frame)
-        return self._made[version, name]
+            self._made[version, leaf] = self.name_view(f"before_{len(self._made)}", frame)
+        return self._made[version, leaf]
 
-    def _total_rows(self, name: str) -> int:
+    def _total_rows(self, leaf: KeptLeaf) -> int:
         """Rows of a leaf's table, about: asked once a refresh."""
-        if name not in self._totals:
-            self._totals[name] = rows_in(self.workspace.session, self.tables[name])
-        return self._totals[name]
+        if leaf not in self._totals:
+            self._totals[leaf] = rows_in(self.workspace.session, self.tables[leaf])
+        return self._totals[leaf]
 
     def _with_key_ranges(self, query: exp.Expr) -> exp.Expr:
         """The query with bounds in the place of key ranges, or the rows themselves in the place of their table."""
         bounded = query.copy()
-        for node in list(bounded.find_all(exp.Anonymous)):
-            if node.name.lower() == KEY_RANGE:
-                node.replace(self._key_range(node))
+        for node in list(bounded.find_all(KeyRange)):
+            node.replace(self._key_range(node))
         return bounded
 
-    def _key_range(self, node: exp.Anonymous) -> exp.Expr:
-        column, source, source_column = node.expressions
-        rows = self._fetched.get(source.name)
+    def _key_range(self, node: KeyRange) -> exp.Expr:
+        column, key = node.this, node.column
+        rows = self._fetched.get(node.rows)
         if rows is None:
             return exp.true()
         beside = node.find_ancestor(exp.Select)
-        leaf = beside.args["from_"].this if beside is not None else None
-        table = self.tables.get(leaf.name) or self._named.get(leaf.name) if isinstance(leaf, exp.Table) else None
-        if not isinstance(leaf, exp.Table) or table is None:
-            return key_predicate(column, rows, source_column.name)
-        stored = leaf.name in self.tables and leaf.db in (Version.AFTER, Version.BEFORE) and _is_conjunct(node)
+        place: exp.Expr | None = beside.args["from_"].this if beside is not None else None
+        at = leaf_at(place)
+        if not isinstance(place, exp.Table) or at is None:
+            return key_predicate(column, rows, key)
+        version, leaf = at
+        if isinstance(leaf, StepLeaf):
+            table = self._named.get(leaf)
+            return key_predicate(column, rows, key, None if table is None else self._spares(table, column.name))
+        stored = version is not Version.CHANGES and _is_conjunct(node)
         if stored:
-            found = self._looked_up(leaf, column.name, rows.column(source_column.name), source_column.name)
+            found = self._looked_up(place, leaf, column.name, rows.column(key), key)
             if found is not None:
-                leaf.replace(exp.alias_(sql_name(quote(found)), leaf.alias, table=True, quoted=True))
+                place.replace(exp.alias_(sql_name(quote(found)), place.alias, table=True, quoted=True))
                 return exp.true()
-        bounds = key_predicate(column, rows, source_column.name, self._spares(table, column.name))
-        if stored and bounds == exp.true() and _computes(beside) and self._total_rows(leaf.name) > COMPUTED_ROWS:
-            return self._among(column, rows, source_column.name)
+        bounds = key_predicate(column, rows, key, self._spares(self.tables[leaf], column.name))
+        if stored and bounds == exp.true() and _computes(beside) and self._total_rows(leaf) > COMPUTED_ROWS:
+            return self._among(column, rows, key)
         return bounds
 
     def _among(self, column: exp.Expr, rows: pa.Table, name: str) -> exp.Expr:
@@ -317,20 +330,20 @@ class Leaves:
         """Whether ranges of a column leave enough of a table unread."""
         return lambda ranges: self.bounds.share(self.workspace.session, table, column, ranges) <= MOST_READ
 
-    def _looked_up(self, leaf: exp.Table, column: str, keys: pa.ChunkedArray, name: str) -> str | None:
+    def _looked_up(self, place: exp.Table, leaf: KeptLeaf, column: str, keys: pa.ChunkedArray, name: str) -> str | None:
         """A view of the leaf's rows with these keys, if several members want such rows; None: it is read itself."""
-        columns = self.columns.get(leaf.name)
-        here = self.pin_of(self.tables[leaf.name])
-        if not columns or here is None or self._total_rows(leaf.name) < self.lookups.least_rows:
+        columns = self.columns.get(leaf)
+        here = self.pin_of(self.tables[leaf])
+        if not columns or here is None or self._total_rows(leaf) < self.lookups.least_rows:
             return None
         session = self.workspace.session
-        asking = Asking(self.reader, here, column, columns, name, alone=_matches_text(leaf))
+        asking = Asking(self.reader, here, column, columns, name, alone=_matches_text(place))
         found = self.lookups.get(session, asking, keys, self._spares(here.table, column))
         if found is None:
             return None
         rows, schema = narrowed(*found, columns)
-        if leaf.db == Version.BEFORE and leaf.name in self.windows:
-            change = self._fetched.get(leaf.name)
+        if leaf_at(place) == (Version.BEFORE, leaf) and leaf in self.windows:
+            change = self._fetched.get(leaf)
             before = None if change is None else without(rows, change, column, keys)
             if before is None:
                 return None
@@ -356,9 +369,9 @@ def _is_conjunct(node: exp.Expr) -> bool:
     return isinstance(above, exp.Where)
 
 
-def _matches_text(leaf: exp.Table) -> bool:
+def _matches_text(place: exp.Table) -> bool:
     """Whether rows of a leaf are compared with a pattern, which Spark would do before it looks at their keys."""
-    beside = leaf.find_ancestor(exp.Select)
+    beside = place.find_ancestor(exp.Select)
     where = None if beside is None else beside.args.get("where")
     patterns = [] if where is None else where.find_all(exp.Like, exp.ILike, exp.RegexpLike, exp.RegexpILike)
     return any(not _is_simple(pattern) for pattern in patterns)

@@ -12,6 +12,7 @@ from spark_trickle.model.stream_table import StreamTable
 from spark_trickle.names import TableName, internal_name
 from spark_trickle.ports import Broken, Window
 from spark_trickle.spark.analysis import columns_read
+from spark_trickle.sql.leaves import SourceLeaf, StateLeaf
 
 if TYPE_CHECKING:
     from spark_trickle.spark.bench import Bench
@@ -35,15 +36,15 @@ def reusable(
     if former is None or not former.populated:
         return Reuse(table)
     labels: list[str] = []
-    sources: set[str] = set()
+    sources: set[SourceLeaf] = set()
     for node in plan.nodes:
-        below = [name for name in node.inputs if name not in plan.sources]
-        if node.label != PUBLIC and _intact(bench, table, former, node.label) and set(below) <= set(labels):
+        below = {leaf.label for leaf in node.inputs if isinstance(leaf, StateLeaf)}
+        if node.label != PUBLIC and _intact(bench, table, former, node.label) and below <= set(labels):
             labels.append(node.label)
-            sources |= set(node.inputs) - set(below)
+            sources |= {leaf for leaf in node.inputs if isinstance(leaf, SourceLeaf)}
     windows: dict[TableName, Window] = {}
     for source in sorted(sources):
-        name = TableName.parse(source)
+        name = source.table
         since, here = former.frontier.of(name), bench.pin_of(name)
         if since is None or here is None or since.uuid != here.uuid:
             return Reuse(table)

@@ -81,11 +81,11 @@ class Brought:
     """What is known of changes in one unit, whichever session asks."""
 
     recent: RecentChanges = field(default_factory=RecentChanges)
-    readers: dict[str, dict[TableName, Columns]] = field(default_factory=dict)
+    readers: dict[TableName, dict[TableName, Columns]] = field(default_factory=dict)
     """Source -> who reads it, now or soon, and which columns."""
-    members: dict[str, int] = field(default_factory=dict)
+    members: dict[TableName, int] = field(default_factory=dict)
     """Source -> how many stream tables of this unit read it."""
-    fetched: dict[str, Fetched] = field(default_factory=dict)
+    fetched: dict[TableName, Fetched] = field(default_factory=dict)
 
 
 class SharedChanges:
@@ -97,18 +97,18 @@ class SharedChanges:
         self._small_rows = small_rows
         self._shared = brought
 
-    def expect(self, source: str, reader: TableName, columns: Columns, *, member: bool = True) -> None:
+    def expect(self, source: TableName, reader: TableName, columns: Columns, *, member: bool = True) -> None:
         """Another stream table will read these columns of the source: a member of this unit, or somebody soon."""
         self._shared.readers.setdefault(source, {})[reader] = columns
         if member:
             self._shared.members[source] = self.members(source) + 1
 
-    def members(self, source: str) -> int:
+    def members(self, source: TableName) -> int:
         """How many stream tables of this unit read a source."""
         return self._shared.members.get(source, 0)
 
     def get(
-        self, source: str, change: Window | KnownChange, columns: Columns | None, *, local: bool
+        self, source: TableName, change: Window | KnownChange, columns: Columns | None, *, local: bool
     ) -> tuple[DataFrame, pa.Table | None]:
         """The change with these columns and its weight; its rows, too, when they are here. `local` asks for that."""
         if isinstance(change, KnownChange):
@@ -120,9 +120,9 @@ class SharedChanges:
             return self._of(had, columns)
         return self._feed.frame(change, columns), None
 
-    def prefetch(self, wanted: Mapping[str, tuple[Window | KnownChange, Columns | None]]) -> None:
+    def prefetch(self, wanted: Mapping[TableName, tuple[Window | KnownChange, Columns | None]]) -> None:
         """Bring small changes of several sources here at the same time: each takes longer to plan than to read."""
-        work: dict[str, Callable[[], Fetched | None]] = {}
+        work: dict[TableName, Callable[[], Fetched | None]] = {}
         for source, (change, columns) in wanted.items():
             if isinstance(change, KnownChange) or self._here(source, change, columns) is not None:
                 continue
@@ -131,7 +131,7 @@ class SharedChanges:
         if len(work) > 1:  # a single one is brought by whoever asks for it
             in_parallel(self._session, work)
 
-    def _once(self, source: str, change: Window, columns: Columns | None) -> Fetched | None:
+    def _once(self, source: TableName, change: Window, columns: Columns | None) -> Fetched | None:
         """Bring a change here unless another thread just did; None: its types do not travel."""
         recent = self._shared.recent
         with recent.turns.of(change.span.uuid):
@@ -143,7 +143,7 @@ class SharedChanges:
                     recent.kept.put(had.span, had)
             return had
 
-    def _here(self, source: str, change: Window, columns: Columns | None) -> Fetched | None:
+    def _here(self, source: TableName, change: Window, columns: Columns | None) -> Fetched | None:
         """What was brought of this change already, if it has all of the columns."""
         for had in (self._shared.fetched.get(source), self._shared.recent.kept.get(change.span)):
             if had is not None and had.span == change.span and columns is not None and had.columns.issuperset(columns):
@@ -151,10 +151,10 @@ class SharedChanges:
                 return had
         return None
 
-    def _is_shared(self, source: str, columns: Columns | None) -> bool:
+    def _is_shared(self, source: TableName, columns: Columns | None) -> bool:
         return columns is not None and len(self._shared.readers.get(source, ())) > 1
 
-    def _names(self, source: str, columns: Columns | None) -> Columns | None:
+    def _names(self, source: TableName, columns: Columns | None) -> Columns | None:
         """The columns that are brought of a source: those that any of its readers needs."""
         if columns is None:
             return None

@@ -124,19 +124,22 @@ def _require_known_moment(bench: Bench, table: StreamTable) -> None:
 def _differences(workspace: Workspace, table: StreamTable, wanted: DataFrame) -> list[tuple[dict[str, Any], int]]:
     session = workspace.session
     names = [quote(field.name) for field in wanted.schema.fields]
+    copies = "_trickle_w"
+    while any(field.name.lower() == copies for field in wanted.schema.fields):
+        copies += "_"
     keys = [key for field in wanted.schema.fields for key in _keys(field)]
     view = workspace.view("trickle_verify_query")
     wanted.createOrReplaceTempView(view)
     listed = ", ".join(names)
     rows = session.sql(
-        f"SELECT {', '.join(f'FIRST({name}) AS {name}' for name in names)}, SUM(_trickle_w) AS _trickle_w FROM ("
-        f"SELECT {listed}, 1 AS _trickle_w FROM {view} UNION ALL SELECT {listed}, -1 FROM {table.name.sql}) "
-        f"GROUP BY {', '.join(keys)} HAVING SUM(_trickle_w) <> 0 LIMIT {MAX_DIFFERENCES}"
+        f"SELECT {', '.join(f'FIRST({name}) AS {name}' for name in names)}, SUM({copies}) AS {copies} FROM ("
+        f"SELECT {listed}, 1 AS {copies} FROM {view} UNION ALL SELECT {listed}, -1 FROM {table.name.sql}) "
+        f"GROUP BY {', '.join(keys)} HAVING SUM({copies}) <> 0 LIMIT {MAX_DIFFERENCES}"
     ).collect()
     found = []
     for row in rows:
         values = row.asDict(recursive=True)
-        found.append((values, int(values.pop("_trickle_w"))))
+        found.append((values, int(values.pop(copies))))
     return found
 
 

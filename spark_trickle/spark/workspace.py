@@ -14,6 +14,7 @@ import shutil
 import sqlite3
 import tempfile
 import threading
+import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -118,6 +119,7 @@ class Workspace:
         self.functions: tuple[str, ...] = ()
         self.session = session or _plain(sessions.beside(LakeAddress(self._pointers.jdbc_url, (), warehouse)))
         self.views: list[str] = []
+        self._token = uuid.uuid4().hex[:12]
         self._siblings: list[Workspace] = []
 
     def speak(self, meaning: Meaning) -> None:
@@ -167,9 +169,13 @@ class Workspace:
         self._siblings.append(sibling)
 
     def view(self, name: str) -> str:
-        """Remember a temporary view, so that the next user of this workspace does not find it."""
-        self.views.append(name)
-        return name
+        """The name of a temporary view, remembered so that the next user of this workspace does not find it.
+
+        Users' queries run here, too, and a view hides a table: nobody has one that ends like this.
+        """
+        named = f"{name}_{self._token}"
+        self.views.append(named)
+        return named
 
     def clear_views(self) -> None:
         for name in self.views:

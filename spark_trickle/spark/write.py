@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
+from spark_trickle.delta.plan import WEIGHT
 from spark_trickle.delta.types import hard_to_group, is_map
 from spark_trickle.model.frontier import Pin
 from spark_trickle.names import TableName, quote
@@ -184,19 +185,19 @@ def delete_by_address(table: TableName, columns: t.StructType, delta_view: str, 
     listed = ", ".join(names)
     empty = ", ".join(f"CAST(NULL AS {c.dataType.simpleString()}) AS {quote(c.name)}" for c in columns.fields)
     found = row_addresses(table, columns, delta_view, prune)
-    source = f"SELECT _file AS trickle_file, _pos AS trickle_pos, {empty} FROM ({found})"
+    source = f"SELECT _file AS _trickle_file, _pos AS _trickle_pos, {empty} FROM ({found})"
     if inserts:
         source += (
             f" UNION ALL SELECT CAST(NULL AS STRING), CAST(NULL AS BIGINT), {listed} FROM {delta_view} "
-            "LATERAL VIEW EXPLODE(SEQUENCE(1, CAST(_weight AS INT))) AS _trickle_copy WHERE _weight > 0"
+            f"LATERAL VIEW EXPLODE(SEQUENCE(1, CAST({WEIGHT} AS INT))) AS _trickle_copy WHERE {WEIGHT} > 0"
         )
     statement = (
-        f"MERGE INTO {table.sql} AS trickle_t USING ({source}) AS trickle_s "
-        f"ON trickle_t._file = trickle_s.trickle_file AND trickle_t._pos = trickle_s.trickle_pos "
+        f"MERGE INTO {table.sql} AS _trickle_t USING ({source}) AS _trickle_s "
+        f"ON _trickle_t._file = _trickle_s._trickle_file AND _trickle_t._pos = _trickle_s._trickle_pos "
         f"WHEN MATCHED THEN DELETE"
     )
     if inserts:
-        values = ", ".join(f"trickle_s.{name}" for name in names)
+        values = ", ".join(f"_trickle_s.{name}" for name in names)
         statement += f" WHEN NOT MATCHED THEN INSERT ({listed}) VALUES ({values})"
     return statement
 
@@ -205,14 +206,14 @@ def row_addresses(table: TableName, columns: t.StructType, delta_view: str, prun
     """File and position of as many copies of each row as its weight says go."""
     match = " AND ".join(_equal(c) for c in columns.fields)
     removed = (
-        "SELECT *, -_weight AS _trickle_copies, MONOTONICALLY_INCREASING_ID() AS _trickle_row "
-        f"FROM {delta_view} WHERE _weight < 0"
+        f"SELECT *, -{WEIGHT} AS _trickle_copies, MONOTONICALLY_INCREASING_ID() AS _trickle_row "
+        f"FROM {delta_view} WHERE {WEIGHT} < 0"
     )
     numbered = (
-        "SELECT trickle_t._file, trickle_t._pos, trickle_d._trickle_copies, "
-        "ROW_NUMBER() OVER (PARTITION BY trickle_d._trickle_row ORDER BY trickle_t._file, trickle_t._pos) "
+        "SELECT _trickle_t._file, _trickle_t._pos, _trickle_d._trickle_copies, "
+        "ROW_NUMBER() OVER (PARTITION BY _trickle_d._trickle_row ORDER BY _trickle_t._file, _trickle_t._pos) "
         "AS _trickle_nth "
-        f"FROM {table.sql} AS trickle_t JOIN ({removed}) AS trickle_d ON {match} WHERE {prune}"
+        f"FROM {table.sql} AS _trickle_t JOIN ({removed}) AS _trickle_d ON {match} WHERE {prune}"
     )
     return f"SELECT _file, _pos FROM ({numbered}) WHERE _trickle_nth <= _trickle_copies"
 
@@ -220,22 +221,22 @@ def row_addresses(table: TableName, columns: t.StructType, delta_view: str, prun
 def keyed_addresses(table: TableName, key: tuple[str, ...], delta_view: str, prune: str) -> str:
     """File and position of the rows whose keys a change takes away."""
     listed = ", ".join(quote(name) for name in key)
-    match = " AND ".join(f"trickle_t.{quote(name)} <=> trickle_d.{quote(name)}" for name in key)
+    match = " AND ".join(f"_trickle_t.{quote(name)} <=> _trickle_d.{quote(name)}" for name in key)
     return (
-        f"SELECT /*+ BROADCAST(trickle_d) */ trickle_t._file, trickle_t._pos FROM {table.sql} AS trickle_t "
-        f"JOIN (SELECT {listed} FROM {delta_view} WHERE _weight < 0) AS trickle_d ON {match} WHERE {prune}"
+        f"SELECT /*+ BROADCAST(_trickle_d) */ _trickle_t._file, _trickle_t._pos FROM {table.sql} AS _trickle_t "
+        f"JOIN (SELECT {listed} FROM {delta_view} WHERE {WEIGHT} < 0) AS _trickle_d ON {match} WHERE {prune}"
     )
 
 
 def _equal(column: t.StructField) -> str:
     name = quote(column.name)
-    equal = f"trickle_t.{name} <=> trickle_d.{name}"
-    same_text = f"CAST(trickle_t.{name} AS STRING) <=> CAST(trickle_d.{name} AS STRING)"
+    equal = f"_trickle_t.{name} <=> _trickle_d.{name}"
+    same_text = f"CAST(_trickle_t.{name} AS STRING) <=> CAST(_trickle_d.{name} AS STRING)"
     kind = column.dataType.simpleString()
     if kind == "variant" or "map<" in kind:
         if not is_map(kind):
             return same_text
         # Maps cannot be compared; and 'null' and NULL in them have the same text.
-        return f"{same_text} AND MAP_ENTRIES(trickle_t.{name}) <=> MAP_ENTRIES(trickle_d.{name})"
+        return f"{same_text} AND MAP_ENTRIES(_trickle_t.{name}) <=> MAP_ENTRIES(_trickle_d.{name})"
     # 0.0 and -0.0 compare equal but are two values.
     return f"{equal} AND {same_text}" if hard_to_group(kind) else equal

@@ -14,6 +14,7 @@ from spark_trickle.sql import generators, joins, pivot, select
 from spark_trickle.sql.bind import Binding, bind
 from spark_trickle.sql.clauses import check_clauses
 from spark_trickle.sql.free import free
+from spark_trickle.sql.leaves import SourceLeaf
 from spark_trickle.sql.limits import limited
 from spark_trickle.sql.operators import (
     Aggregate,
@@ -32,10 +33,10 @@ from spark_trickle.sql.operators import (
 )
 from spark_trickle.sql.parse import parse_query, unsupported, wrong
 from spark_trickle.sql.recursion import again, recursion, refers_to_itself
-from spark_trickle.sql.refusals import Refused
+from spark_trickle.sql.refusals import Refused, refused
 from spark_trickle.sql.relations import Built, Relation, union_all
 from spark_trickle.sql.rewrite import simplified
-from spark_trickle.sql.scope import Names, Scope, check_name
+from spark_trickle.sql.scope import Names, Scope, is_reserved
 from spark_trickle.sql.set_operations import set_operation
 from spark_trickle.sql.sources import SourceCatalog, SourceView
 from spark_trickle.sql.subqueries import Pending
@@ -90,7 +91,8 @@ def notices(query: str) -> tuple[str, ...]:
 def _check_outputs(names: tuple[str, ...]) -> None:
     seen: dict[str, str] = {}
     for name in names:
-        check_name(name, "the query")
+        if is_reserved(name):
+            raise refused(Refused.RESERVED_NAME, name=name)
         if name.lower() in seen:
             raise UserError(f"two output columns are named '{name}'", hint="Give one of them another name with AS")
         seen[name.lower()] = name
@@ -236,12 +238,10 @@ class Builder:
                 mentioned=mentioned(tree),
             )
             return _as_made(inner.query(tree, {}), source).under(qualifier, columns)
-        for name, _ in source.columns:
-            check_name(name, f"table {source.key}")
         items = tuple(ScanColumn(self._named(name, qualifier[-1]), name, kind) for name, kind in source.columns)
         self.kinds.update((item.name, item.type) for item in items)
         outputs = tuple((item.source, item.name) for item in items)
-        return Built(Scan(source.key, items), outputs).under(qualifier, columns)
+        return Built(Scan(SourceLeaf(source.table), items), outputs).under(qualifier, columns)
 
     def _named(self, column: str, table: str) -> str:
         """A name in the tree. A column that the text does not mention takes none that another could have: a table that

@@ -13,8 +13,7 @@ from enum import StrEnum
 
 from sqlglot import exp
 
-AFTER = "after"
-"""The version of a leaf that a query reads unless told otherwise."""
+from spark_trickle.sql.leaves import Leaf, Version
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +42,9 @@ class Item:
 class Scan:
     """The rows of one leaf."""
 
-    source: str
+    leaf: Leaf
     items: tuple[ScanColumn, ...]
-    version: str = AFTER
+    version: Version = Version.AFTER
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -341,7 +340,7 @@ def scans(operator: Operator) -> Iterator[Scan]:
         yield from scans(source)
 
 
-def at(operator: Operator, version: str) -> Operator:
+def at(operator: Operator, version: Version) -> Operator:
     """The same query, over another version of its leaves."""
     if isinstance(operator, Scan):
         return replace(operator, version=version)

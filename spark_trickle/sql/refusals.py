@@ -76,6 +76,11 @@ class Refused(Enum):
         "|>", "the order of its steps would not be kept", "Write one SELECT per step, each over the one before in FROM"
     )
     CLAUSE = Refusal("{name}", "there is no rule for it", "Leave it out")
+    RESERVED_NAME = Refusal(
+        "a column called {name}",
+        "names that begin with '_trickle_' are those of the columns that keep changes",
+        "Give it another name",
+    )
 
     # Functions that make rows
     TABLE_FUNCTION = Refusal(

@@ -1,6 +1,4 @@
-"""An operator tree as SQL over leaves. A leaf is a two-part name, version and source; putting real tables there is
-the caller's work.
-"""
+"""An operator tree as SQL over leaves; putting real tables there is the caller's work."""
 
 from __future__ import annotations
 
@@ -9,6 +7,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
+from spark_trickle.sql.leaves import leaf_table
 from spark_trickle.sql.operators import (
     Again,
     Aggregate,
@@ -145,7 +144,7 @@ class _Renderer:
             case OneRow():
                 return exp.Select()
             case Scan():
-                leaf = exp.table_(source.source, db=source.version, quoted=True)
+                leaf = leaf_table(source.leaf, source.version)
                 return exp.Select().from_(exp.alias_(leaf, self._alias(), table=True, quoted=True), copy=False)
             case Again():
                 name = self.recursions.get(source.name, source.name)

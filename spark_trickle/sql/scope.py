@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from spark_trickle.errors import SqlError, UserError
+from spark_trickle.errors import SqlError
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +79,14 @@ class Scope:
         return Scope((*self.columns, *other.columns))
 
 
+RESERVED_PREFIX = "_trickle_"
+"""How names of columns begin that changes and state need for themselves."""
+
+
+def is_reserved(name: str) -> bool:
+    return name.lower().startswith(RESERVED_PREFIX)
+
+
 class Names:
     """Gives out names for the columns of one tree: readable, never twice, never one of ours."""
 
@@ -87,22 +95,10 @@ class Names:
 
     def fresh(self, wish: str) -> str:
         readable = re.sub(r"\W+", "_", wish).strip("_") if not wish.isidentifier() else wish
-        readable = (readable or "column")[:60]
+        readable = (readable.lstrip("_") if is_reserved(readable) else readable or "column")[:60]
         name, number = readable, 1
         while name.lower() in self._taken:
             number += 1
             name = f"{readable}_{number}"
         self._taken.add(name.lower())
         return name
-
-
-RESERVED_PREFIX = "_trickle_"
-
-
-def check_name(name: str, where: str) -> None:
-    """Refuse the names that changes and state need for themselves."""
-    if name.lower() == "_weight" or name.lower().startswith(RESERVED_PREFIX):
-        raise UserError(
-            f"column '{name}' of {where} has a reserved name",
-            hint=f"'_weight' and names that start with '{RESERVED_PREFIX}' are used to keep changes: rename it",
-        )

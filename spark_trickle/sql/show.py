@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from spark_trickle.sql.leaves import Version
 from spark_trickle.sql.operators import (
-    AFTER,
     Again,
     Aggregate,
     Distinct,
@@ -39,8 +39,8 @@ def show(operator: Operator, indent: int = 0) -> str:
 def _line(operator: Operator) -> str:  # noqa: C901  one case per operator
     match operator:
         case Scan():
-            version = "" if operator.version == AFTER else f"{operator.version} of "
-            return f"Scan {version}{operator.source.replace('`', '')} [{_leaf(operator.items)}]"
+            version = "" if operator.version is Version.AFTER else f"{operator.version} of "
+            return f"Scan {version}{str(operator.leaf).replace('`', '')} [{_leaf(operator.items)}]"
         case Filter():
             return f"Filter {_all(operator.conditions)}"
         case Project():

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from spark_trickle.names import TableName
+
 
 @dataclass(frozen=True, slots=True)
 class SourceTable:
     """A table that a query reads."""
 
-    key: str
-    """Name of the leaf; opaque here."""
+    table: TableName
     columns: tuple[tuple[str, str], ...]
     """Name and Spark type of each column, in order."""
 

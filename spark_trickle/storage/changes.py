@@ -17,12 +17,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from spark_trickle.delta.plan import WEIGHT
 from spark_trickle.errors import InternalError
 from spark_trickle.model.frontier import Pin
 from spark_trickle.names import TableName, quote
 from spark_trickle.storage.columns import Column, altered, changed_column, incomparable, read_columns
 from spark_trickle.storage.iceberg import Bulk, History, Java, JavaTable, java_class, jvm, load, no_arguments, static
-from spark_trickle.storage.netting import WEIGHT, net
+from spark_trickle.storage.netting import net
 from spark_trickle.storage.newest import Newest
 from spark_trickle.storage.windows import (
     Broken,
@@ -122,7 +123,7 @@ class ChangeFeed:
         return tuple(name for name in here if name.lower() not in before)
 
     def frame(self, window: Window, columns: Sequence[str] | None = None, *, netted: bool = True) -> DataFrame:
-        """The changed rows: the columns and `_weight`, positive for inserted rows, negative for deleted ones.
+        """The changed rows: the columns and the weight, positive for inserted rows, negative for deleted ones.
 
         Args:
             netted: rows that were both inserted and deleted cancel; False: the caller sees to that.

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, DoubleType, FloatType, MapType, StructType
 
+from spark_trickle.delta.plan import WEIGHT
 from spark_trickle.names import quote
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
-
-WEIGHT = "_weight"
 
 
 def net(frame: DataFrame) -> DataFrame:

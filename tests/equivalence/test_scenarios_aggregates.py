@@ -61,7 +61,7 @@ def test_a4_many_cycles_of_doubles_do_not_drift() -> None:
             statements.append(f"DELETE FROM after.t WHERE x = {random.randint(0, cycle)}")
         then(stream, *statements, check=False)
         if cycle % 50 == 49:
-            found = {row[0]: row[1:] for row in stream.lake.run("SELECT g, s, a FROM after.public")}
+            found = {row[0]: row[1:] for row in stream.lake.run('SELECT g, s, a FROM after."internal:public"')}
             values: dict[str, list[float]] = {"a": [], "b": []}
             for group, value in stream.lake.run("SELECT g, f FROM after.t"):
                 values[group].append(value)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from spark_trickle.delta.plan import WEIGHT
 from spark_trickle.errors import NotFoundError
 from spark_trickle.names import TableName
 from tests.spark.versions import COPY_ON_WRITE, MERGE_ON_READ, Lab, Table
@@ -117,7 +118,7 @@ def test_nothing_written_is_an_empty_window_with_an_empty_frame(lab: Lab) -> Non
     table.run("INSERT INTO {t} VALUES (1, 'a')")
     assert table.check(fresh) == {"[1, 'a']": 1}
     frame = table.feed.frame(table.window(table.pin()), ["v"])
-    assert frame.columns == ["v", "_weight"]
+    assert frame.columns == ["v", WEIGHT]
     assert frame.collect() == []
 
 

@@ -13,9 +13,10 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from sqlglot import exp
 
-from spark_trickle.delta.plan import resolve
+from spark_trickle.names import TableName
 from spark_trickle.sql.build import build
 from spark_trickle.sql.functions import ALGEBRAIC, APPROXIMATE, COMPLETED, GENERATORS, GROUPING, RECOMPUTABLE
+from spark_trickle.sql.leaves import resolve
 from spark_trickle.sql.render import render
 from spark_trickle.sql.sources import SourceTable
 
@@ -116,13 +117,15 @@ class Catalog:
 
     def resolve(self, parts: tuple[str, ...]) -> SourceTable:
         columns = self._session.table(parts[-1]).schema.fields
-        return SourceTable(parts[-1], tuple((found.name, found.dataType.simpleString()) for found in columns))
+        return SourceTable(
+            TableName.parse(parts[-1]), tuple((found.name, found.dataType.simpleString()) for found in columns)
+        )
 
 
 def of_the_tree(session: SparkSession, query: str, width: int) -> tuple[DataFrame, list[str]]:
     said: list[str] = []
     tree = build(query, Catalog(session), tuple(f"c{place}" for place in range(width)), said)
-    text = resolve(render(tree), lambda _version, name: exp.table_(name)).sql(dialect="spark")
+    text = resolve(render(tree), lambda _version, leaf: exp.table_(str(leaf))).sql(dialect="spark")
     return session.sql(text), said
 
 

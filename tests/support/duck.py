@@ -26,7 +26,9 @@ from spark_trickle.delta.nodes import plan
 from spark_trickle.delta.partitions import partition_change
 from spark_trickle.delta.plan import PUBLIC, WEIGHT, Bag, Column, Delta, MaintenancePlan, Node, Partitions
 from spark_trickle.errors import NotFoundError
+from spark_trickle.names import DEFAULT_NAMESPACE, TableName
 from spark_trickle.sql.build import build
+from spark_trickle.sql.leaves import KeptLeaf, Leaf, SourceLeaf, StateLeaf, Version, leaf_table, leaves_of
 from spark_trickle.sql.parse import parse_query
 from spark_trickle.sql.sources import SourceTable, SourceView
 from tests.support.duck_dialect import duck_sql, in_duckdb
@@ -37,6 +39,17 @@ _SPARK_TYPES = {
     "DATE": "date", "TIMESTAMP": "timestamp_ntz",
 }  # fmt: skip
 Row = tuple[Any, ...]
+_PUBLIC = StateLeaf(PUBLIC)
+
+
+def source(name: str) -> SourceLeaf:
+    """The leaf of a table of the lake."""
+    return SourceLeaf(TableName(DEFAULT_NAMESPACE, name))
+
+
+def duck_name(leaf: Leaf, version: Version = Version.AFTER) -> str:
+    """The table of DuckDB that a leaf is."""
+    return leaf_table(leaf, version).sql(dialect="duckdb")
 
 
 @dataclass(frozen=True)
@@ -62,9 +75,10 @@ class Lake:
         self.schemas: dict[str, tuple[tuple[str, str], ...]] = {}
         self.required: set[str] = set()
         for table in self.tables:
-            self.run(f"CREATE TABLE after.{table.name} ({table.columns})")
-            self.remember(table.name)
-            found = self.run(f'DESCRIBE after."{table.name}"')
+            leaf = source(table.name)
+            self.run(f"CREATE TABLE {duck_name(leaf)} ({table.columns})")
+            self.remember(leaf)
+            found = self.run(f"DESCRIBE {duck_name(leaf)}")
             self.schemas[table.name] = tuple((name, spark_type(kind)) for name, kind, *_ in found)
             self.required |= {name for name, _, nullable, *_ in found if nullable == "NO"}
 
@@ -78,22 +92,23 @@ class Lake:
     def insert(self, table: str, rows: Iterable[Row]) -> None:
         values = ", ".join("(" + ", ".join(_literal(value) for value in row) + ")" for row in rows)
         if values:
-            self.run(f"INSERT INTO after.{table} VALUES {values}")
+            self.run(f"INSERT INTO {duck_name(source(table))} VALUES {values}")
 
-    def remember(self, table: str) -> None:
+    def remember(self, leaf: KeptLeaf) -> None:
         """What is now will be `before`."""
-        self.run(f'CREATE OR REPLACE TABLE before."{table}" AS SELECT * FROM after."{table}"')
+        self.run(f"CREATE OR REPLACE TABLE {duck_name(leaf, Version.BEFORE)} AS SELECT * FROM {duck_name(leaf)}")
 
-    def diff(self, table: str) -> int:
+    def diff(self, leaf: KeptLeaf) -> int:
         """Fill `changes` of a table; how many rows are there? 0.0 and -0.0 are different here, as they are in files."""
-        columns = self.run(f'DESCRIBE after."{table}"')
+        columns = self.run(f"DESCRIBE {duck_name(leaf)}")
         floating = {name for name, kind, *_ in columns if kind in ("DOUBLE", "FLOAT")}
         values = [f'ANY_VALUE("{name}") AS "{name}"' if name in floating else f'"{name}"' for name, *_ in columns]
         keys = [f'"{name}"::TEXT' if name in floating else f'"{name}"' for name, *_ in columns]
         return self.fill(
-            f'changes."{table}"',
+            duck_name(leaf, Version.CHANGES),
             f"SELECT {', '.join(values)}, SUM(_trickle_w)::BIGINT AS {WEIGHT} FROM "
-            f'(SELECT *, 1 AS _trickle_w FROM after."{table}" UNION ALL SELECT *, -1 FROM before."{table}") '
+            f"(SELECT *, 1 AS _trickle_w FROM {duck_name(leaf)} "
+            f"UNION ALL SELECT *, -1 FROM {duck_name(leaf, Version.BEFORE)}) "
             f"GROUP BY {', '.join(keys)} HAVING SUM(_trickle_w) <> 0",
         )
 
@@ -103,13 +118,13 @@ class Lake:
             return SourceView(self.views[name], "default")
         if name not in self.schemas:
             raise NotFoundError("table", ".".join(parts))
-        return SourceTable(name, self.schemas[name])
+        return SourceTable(source(name).table, self.schemas[name])
 
     def describe(self, query: exp.Query) -> tuple[Column, ...]:
         outputs = query.selects
         # What stands beside a row without partner is NULL, whatever the column says.
         certain = not any(join.side in ("LEFT", "RIGHT", "FULL") and not join.kind for join in query.find_all(exp.Join))
-        certain &= all(table.name in self.schemas for table in query.find_all(exp.Table) if table.db)
+        certain &= all(isinstance(leaf, SourceLeaf) for _, leaf in leaves_of(query))
         required = self.required if certain else set()
         found = self.run(f"DESCRIBE {duck_sql(query, copy=False)}")
         return tuple(
@@ -133,8 +148,8 @@ class Lake:
                 table.replace(exp.Subquery(this=parse_query(view), alias=alias))
         for table in list(tree.find_all(exp.Table)):
             if table.name.lower() not in names:
-                table.set("db", exp.to_identifier("after"))
-                table.set("catalog", None)
+                leaf = leaf_table(source(table.name.lower()))
+                table.replace(exp.alias_(leaf, table.alias or table.name, table=True, quoted=True))
         return in_duckdb(tree).sql(dialect="duckdb", copy=False)
 
 
@@ -153,7 +168,7 @@ class Kept:
     texts: dict[object, str | None] = field(default_factory=dict)
     """SQL that was generated before."""
     deltas: dict[object, Delta | None] = field(default_factory=dict)
-    large: Mapping[str, int] = field(default_factory=dict)
+    large: Mapping[Leaf, int] = field(default_factory=dict)
     """Leaves that count as large: all tables for every other text, unless somebody says otherwise."""
     thorough: bool = True
     """Look also at what is made on the way: each node, the whole rewritten table, the change that is told."""
@@ -161,18 +176,23 @@ class Kept:
     def __post_init__(self) -> None:
         self.maintenance = plan(build(self.text, self.lake), self.lake.describe)
         if len(self.text) % 2:
-            self.large = {name: 10 ** (place % 3) for place, name in enumerate(self.maintenance.sources)}
+            self.large = {leaf: 10 ** (place % 3) for place, leaf in enumerate(self.maintenance.sources)}
         for node in self.maintenance.nodes:
-            self.lake.run(f'CREATE TABLE after."{node.label}" AS {duck_sql(node.query)}')
-        for table in (*self.maintenance.sources, *(node.label for node in self.maintenance.nodes[:-1])):
-            self.lake.remember(table)
+            self.lake.run(f"CREATE TABLE {duck_name(node.leaf)} AS {duck_sql(node.query)}")
+        for leaf in self.leaves:
+            self.lake.remember(leaf)
+
+    @property
+    def leaves(self) -> tuple[KeptLeaf, ...]:
+        """All that nodes read."""
+        return (*self.maintenance.sources, *(node.leaf for node in self.maintenance.nodes[:-1]))
 
     def refresh(self) -> None:
         """Take what changed in the sources into every node, in order."""
         lake = self.lake
         if self.thorough:
-            lake.remember(PUBLIC)
-        changed = {table for table in self.maintenance.sources if lake.diff(table)}
+            lake.remember(_PUBLIC)
+        changed: set[KeptLeaf] = {leaf for leaf in self.maintenance.sources if lake.diff(leaf)}
         for node in self.maintenance.nodes:
             if not self._compute(
                 (node.label, frozenset(changed)), node, partial(delta, changed=frozenset(changed), large=self.large)
@@ -185,13 +205,13 @@ class Kept:
             self._apply(node)
             if node.label == PUBLIC and not self.thorough:  # nobody reads its change
                 continue
-            if written := lake.diff(node.label):
-                changed.add(node.label)
+            if written := lake.diff(node.leaf):
+                changed.add(node.leaf)
                 self.written += written
             if self.thorough and not isinstance(node.upkeep, (Bag, Partitions)):
                 self._check_change(node)
-        for table in changed - {PUBLIC}:
-            lake.remember(table)
+        for leaf in changed - {_PUBLIC}:
+            lake.remember(leaf)
 
     def _compute(self, key: object, node: Node, make: Callable[[Node], Delta | None]) -> bool:
         """Fill `step.delta`, and what it shares before; is there any row?"""
@@ -201,9 +221,9 @@ class Kept:
         if change is None:
             return False
         for shared in change.shared:
-            text = self._text((key, shared.name), node, lambda _, q=shared.query: q)  # type: ignore[misc]
+            text = self._text((key, shared.step), node, lambda _, q=shared.query: q)  # type: ignore[misc]
             assert text is not None
-            self.lake.fill(f"step.{shared.name}", text)
+            self.lake.fill(duck_name(shared.step), text)
         text = self._text((key, "delta"), node, lambda _: change.query)
         assert text is not None
         return self.lake.fill("step.delta", text) > 0
@@ -213,11 +233,11 @@ class Kept:
         for node in self.maintenance.nodes if self.thorough else ():
             text = self._text((node.label, "query"), node, lambda n: n.query)
             assert text is not None
-            assert self.rows(node.label) == multiset(self.lake.run(text)), f"{node.label} of {self.text}"
+            assert self.rows(node.leaf) == multiset(self.lake.run(text)), f"{node.label} of {self.text}"
         assert self.rows() == self.lake.answer(self.text), self.text
 
-    def rows(self, label: str = "public") -> Counter[Row]:
-        return multiset(self.lake.run(f'FROM after."{label}"'))
+    def rows(self, leaf: KeptLeaf = _PUBLIC) -> Counter[Row]:
+        return multiset(self.lake.run(f"FROM {duck_name(leaf)}"))
 
     def step(self) -> None:
         self.refresh()
@@ -241,13 +261,13 @@ class Kept:
             self._note_rewritten(node, transitions.rewritten)
             if self._two_steps():
                 self._run("removal", node, transitions.removal_statement)
-                lake.run(f'INSERT INTO after."{node.label}" FROM step.row')
+                lake.run(f"INSERT INTO {duck_name(node.leaf)} FROM step.row")
             else:
                 self._run("write", node, transitions.write_statement)
             self._check_rewritten(node)
         elif rows:
-            lake.run(f'DELETE FROM after."{node.label}"')
-            lake.run(f'INSERT INTO after."{node.label}" FROM step.row')
+            lake.run(f"DELETE FROM {duck_name(node.leaf)}")
+            lake.run(f"INSERT INTO {duck_name(node.leaf)} FROM step.row")
 
     def _apply_change(self, node: Node) -> None:
         """The change of the rows themselves is in `step.delta`."""
@@ -262,7 +282,7 @@ class Kept:
         self._note_rewritten(node, keyed_rewritten)
         if self._two_steps():
             self._run("keyed removal", node, keyed_removal_statement)
-            lake.run(f'INSERT INTO after."{node.label}" SELECT {names} FROM step.delta WHERE {WEIGHT} > 0')
+            lake.run(f"INSERT INTO {duck_name(node.leaf)} SELECT {names} FROM step.delta WHERE {WEIGHT} > 0")
         else:
             self._run("merge", node, keyed_merge_statement)
         self._check_rewritten(node)
@@ -275,7 +295,7 @@ class Kept:
     def _check_rewritten(self, node: Node) -> None:
         if self.thorough:
             expected = multiset(self.lake.run("FROM step.rewritten"))
-            assert expected == self.rows(node.label), f"{node.label} of {self.text}"
+            assert expected == self.rows(node.leaf), f"{node.label} of {self.text}"
 
     def _two_steps(self) -> bool:
         """Every other time rows are removed and added in two statements, as it is done with large tables."""
@@ -287,7 +307,7 @@ class Kept:
         self._make("change", node, transitions.change)
         told = self.lake.run("SELECT * FROM step.change")
         names = ", ".join(f'"{name}"' for name in (*node.columns, WEIGHT))
-        made = self.lake.run(f'SELECT {names} FROM changes."{node.label}"')
+        made = self.lake.run(f"SELECT {names} FROM {duck_name(node.leaf, Version.CHANGES)}")
         assert multiset(told) == multiset(made), f"{node.label} of {self.text}"
 
     def _make(self, step: str, node: Node, make: Callable[[Node], exp.Expr | None]) -> int:
@@ -297,7 +317,7 @@ class Kept:
 
     def _apply_rows(self, node: Node) -> None:
         """Rows are deleted by address, so that of equal rows only as many go as should."""
-        lake, table = self.lake, f'after."{node.label}"'
+        lake, table = self.lake, duck_name(node.leaf)
         same = " AND ".join(
             f't."{name}" IS NOT DISTINCT FROM d."{name}" AND t."{name}"::TEXT IS NOT DISTINCT FROM d."{name}"::TEXT'
             for name in node.columns
@@ -326,7 +346,7 @@ class Kept:
     def _text(self, key: object, node: Node, make: Callable[[Node], exp.Expr | None]) -> str | None:
         if key not in self.texts:
             made = make(node)
-            self.texts[key] = None if made is None else duck_sql(made, node.label, copy=made is node.query)
+            self.texts[key] = None if made is None else duck_sql(made, node.leaf, copy=made is node.query)
         return self.texts[key]
 
 

@@ -7,31 +7,30 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from spark_trickle.delta.plan import bounded_by
-from spark_trickle.delta.ranges import KEY_RANGE
+from spark_trickle.delta.plan import TARGET
+from spark_trickle.sql.leaves import KeyRange, Leaf, Version, leaf_at, leaf_table
 
 _MORE_THAN_ROWS = ("group", "having", "distinct", "limit", "offset", "qualify", "with_")
 _WORDS = {"sequence": "GENERATE_SERIES", "raise_error": "ERROR"}
 
 
-def duck_sql(query: exp.Expr, target: str = "", *, copy: bool = True) -> str:
+def duck_sql(query: exp.Expr, target: Leaf = TARGET, *, copy: bool = True) -> str:
     """The text; `step.target` is the table that is kept. A tree that nobody needs any more needs no copy."""
     return in_duckdb(query.copy() if copy else query, target).sql(dialect="duckdb", copy=False)
 
 
-def in_duckdb(query: exp.Expr, target: str = "") -> exp.Expr:
+def in_duckdb(query: exp.Expr, target: Leaf = TARGET) -> exp.Expr:
     """Spark's generators, bounds of ranges and the target in DuckDB's words; the tree is changed."""
     # From the inside to the outside: what a call is replaced with holds its operands, which are done by then.
     for node in reversed(list(query.walk())):
-        if isinstance(node, exp.Anonymous):
+        if isinstance(node, (exp.Anonymous, KeyRange)):
             put = _call(node)
             if put is not node:
                 query = put if node is query else query
                 node.replace(put)
-        elif isinstance(node, exp.Table):
-            if target and node.name == "target" and node.db == "step":
-                node.set("this", exp.to_identifier(target, quoted=True))
-                node.set("db", exp.to_identifier("after"))
+        elif leaf_at(node) == (Version.AFTER, TARGET):
+            for part in ("this", "db"):
+                node.set(part, leaf_table(target).args[part])
         elif isinstance(node, exp.Select) and node.args.get("laterals"):
             _join_laterals(node)
         elif isinstance(node, exp.IgnoreNulls):
@@ -43,22 +42,21 @@ def in_duckdb(query: exp.Expr, target: str = "") -> exp.Expr:
     return query
 
 
-def _call(call: exp.Anonymous) -> exp.Expr:
+def _call(call: exp.Anonymous | KeyRange) -> exp.Expr:
+    if isinstance(call, KeyRange):
+        return _bounds(call)
     name = call.name.lower()
     if name == "array":
         return exp.Array(expressions=call.expressions)
-    if name == KEY_RANGE:
-        return _bounds(call)
     return exp.Anonymous(this=_WORDS[name], expressions=call.expressions) if name in _WORDS else call
 
 
-def _bounds(call: exp.Anonymous) -> exp.Expr:
-    """Bounds of the changed values in the place of `key_range`, as the executor puts them there."""
-    key, source, column = call.expressions
-    changes = exp.table_(source.name, db=bounded_by(source.name).value, quoted=True)
-    bound = exp.column(exp.to_identifier(column.name, quoted=True))
-    low, high = (exp.select(kind(this=bound.copy())).from_(changes.copy()).subquery() for kind in (exp.Min, exp.Max))
-    return exp.Between(this=key, low=low, high=high)
+def _bounds(within: KeyRange) -> exp.Expr:
+    """Bounds of the changed values in the place of a key range, as the executor puts them there."""
+    rows = leaf_table(within.rows, Version.CHANGES)
+    bound = exp.column(exp.to_identifier(within.column, quoted=True))
+    low, high = (exp.select(kind(this=bound.copy())).from_(rows.copy()).subquery() for kind in (exp.Min, exp.Max))
+    return exp.Between(this=within.this, low=low, high=high)
 
 
 def _ignoring_nulls(call: exp.Expr) -> exp.Expr:

@@ -70,6 +70,9 @@ class ToyBench:
     def reading(self, table: StreamTable) -> str:
         return ""
 
+    def state_of(self, table: StreamTable) -> tuple[TableName, ...] | None:
+        return table.internal_tables
+
     def new_columns(self, table: StreamTable, since: Pin) -> tuple[str, ...]:
         return ()
 

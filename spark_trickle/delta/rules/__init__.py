@@ -10,6 +10,7 @@ from __future__ import annotations
 from spark_trickle.delta.rules import filter, generate, inner_join, match, outer_join, project, scan, union_all
 from spark_trickle.delta.rules.rule import Rule
 from spark_trickle.errors import InternalError
+from spark_trickle.sql.leaves import Leaf
 from spark_trickle.sql.operators import (
     Aggregate,
     Distinct,
@@ -43,7 +44,7 @@ RULES: dict[type, Rule] = {
 STATEFUL: frozenset[type] = frozenset({Aggregate, Distinct, Window, Limit, Recursion})
 
 
-def change_of(operator: Operator, changed: frozenset[str]) -> Operator | None:
+def change_of(operator: Operator, changed: frozenset[Leaf]) -> Operator | None:
     """The change of a tree without state."""
     rule = RULES.get(type(operator))
     if rule is None:

@@ -15,14 +15,15 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from spark_trickle.delta.plan import WEIGHT, Version
+from spark_trickle.delta.plan import WEIGHT
 from spark_trickle.delta.ranges import implied, restricted
 from spark_trickle.delta.rules.rule import Recur, added, moves, weighted
+from spark_trickle.sql.leaves import Leaf, Version
 from spark_trickle.sql.operators import Join, Operator, Project, at, used
 from spark_trickle.sql.render import next_joined
 
 
-def differentiate(join: Join, changed: frozenset[str], recur: Recur) -> Operator | None:
+def differentiate(join: Join, changed: frozenset[Leaf], recur: Recur) -> Operator | None:
     changes = {place: recur(source, changed) for place, source in enumerate(join.inputs)}
     moving = [place for place, change in changes.items() if change is not None]
     if not moving:
@@ -70,7 +71,7 @@ class _Terms:
 
     join: Join
     conditions: tuple[exp.Expr, ...]
-    changed: frozenset[str]
+    changed: frozenset[Leaf]
 
     def order(self, moving: list[int]) -> list[int]:
         """The first that changes, then one after the other that is connected; those that change first."""
@@ -98,7 +99,7 @@ class _Terms:
         others = []
         for place in sorted((*term.after, *term.before)):
             stays = place in term.after or not moves(sources[place], self.changed)
-            others.append(at(sources[place], (Version.AFTER if stays else Version.BEFORE).value))
+            others.append(at(sources[place], Version.AFTER if stays else Version.BEFORE))
         known, done = self._columns(term.places), self._columns(term.covers) if term.covers else None
         ready = tuple(c for c in self.conditions if used(c) <= known and (done is None or not used(c) <= done))
         return Join((term.change, *others), ready)

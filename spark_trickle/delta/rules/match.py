@@ -16,11 +16,12 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from spark_trickle.delta.plan import WEIGHT, Version
+from spark_trickle.delta.plan import WEIGHT
 from spark_trickle.delta.ranges import kind_of
 from spark_trickle.delta.rules.rule import Recur, added, moves, operand, weighted
 from spark_trickle.delta.types import groupable
 from spark_trickle.sql.known_types import converts
+from spark_trickle.sql.leaves import Leaf, Version
 from spark_trickle.sql.operators import (
     Aggregate,
     Filter,
@@ -42,20 +43,20 @@ NOW, THEN, SIGN = "_trickle_now", "_trickle_then", "_trickle_sign"
 """Whether some row fits after the window, and whether one did before."""
 
 
-def differentiate(match: Match, changed: frozenset[str], recur: Recur) -> Operator | None:
+def differentiate(match: Match, changed: frozenset[Leaf], recur: Recur) -> Operator | None:
     terms: list[Operator] = []
     of_left, of_right = (_once(recur(side, changed)) for side in (match.left, match.right))
     if of_left is not None:
-        right = narrowed(at(match.right, Version.AFTER.value), match, of_left)
+        right = narrowed(at(match.right, Version.AFTER), match, of_left)
         terms.append(Project(replace(match, left=of_left, right=right), weighted(match.columns)))
     if of_right is not None:
         terms.append(_flipped(match, of_right, changed))
     return added(terms)
 
 
-def flips(match: Match, of_right: Operator, changed: frozenset[str]) -> Operator:
+def flips(match: Match, of_right: Operator, changed: frozenset[Leaf]) -> Operator:
     """Rows of the left side, as it was, for which the answer changed, with both answers beside them."""
-    left = at(match.left, (Version.BEFORE if moves(match.left, changed) else Version.AFTER).value)
+    left = at(match.left, Version.BEFORE if moves(match.left, changed) else Version.AFTER)
     candidates: Operator = Match(left, of_right, match.conditions, MatchKind.SEMI)
     now, then = _both_versions(match, of_right)
     for name, right in ((NOW, now), (THEN, then)):
@@ -68,11 +69,11 @@ def _both_versions(match: Match, of_right: Operator) -> tuple[Operator, Operator
 
     Narrowed, it is small: what it was before follows from what it is now and its change, without reading it again.
     """
-    after = same_keys(at(match.right, Version.AFTER.value), match, of_right)
+    after = same_keys(at(match.right, Version.AFTER), match, of_right)
     read = {name for condition in match.conditions for name in used(condition)}
     names = tuple(name for name in match.right.columns if name in read)
     if not _keys(match) or not all(groupable(kind_of(match.right, name)) for name in names):
-        return after, same_keys(at(match.right, Version.BEFORE.value), match, of_right)
+        return after, same_keys(at(match.right, Version.BEFORE), match, of_right)
     kept = tuple(Item(name, column(name)) for name in names)
     now = Once(Project(after, kept))
     here = Project(now, (*kept, Item(WEIGHT, exp.cast(exp.Literal.number(1), "bigint"))))
@@ -83,7 +84,7 @@ def _both_versions(match: Match, of_right: Operator) -> tuple[Operator, Operator
     return now, Project(there, kept)
 
 
-def _flipped(match: Match, of_right: Operator, changed: frozenset[str]) -> Operator:
+def _flipped(match: Match, of_right: Operator, changed: frozenset[Leaf]) -> Operator:
     found = flips(match, of_right, changed)
     kept = tuple(Item(name, column(name)) for name in match.left.columns)
     if match.kind is not MatchKind.MARK:

@@ -15,10 +15,11 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from spark_trickle.delta.plan import WEIGHT, Version
+from spark_trickle.delta.plan import WEIGHT
 from spark_trickle.delta.ranges import restricted
 from spark_trickle.delta.rules import match as matching
 from spark_trickle.delta.rules.rule import Recur, added, moves, weighted
+from spark_trickle.sql.leaves import Leaf, Version
 from spark_trickle.sql.operators import (
     Filter,
     Item,
@@ -34,7 +35,7 @@ from spark_trickle.sql.operators import (
 )
 
 
-def differentiate(join: OuterJoin, changed: frozenset[str], recur: Recur) -> Operator | None:
+def differentiate(join: OuterJoin, changed: frozenset[Leaf], recur: Recur) -> Operator | None:
     if not join.keeps_left:
         swapped = OuterJoin(join.right, join.left, join.conditions, keeps_left=True, keeps_right=False)
         change = differentiate(swapped, changed, recur)
@@ -48,20 +49,20 @@ def differentiate(join: OuterJoin, changed: frozenset[str], recur: Recur) -> Ope
     return added(terms)
 
 
-def _left(join: OuterJoin, changed: frozenset[str], recur: Recur) -> list[Operator]:
+def _left(join: OuterJoin, changed: frozenset[Leaf], recur: Recur) -> list[Operator]:
     terms: list[Operator] = []
     match = Match(join.left, join.right, join.conditions, MatchKind.ANTI)
     of_left, of_right = (recur(side, changed) for side in (join.left, join.right))
     if of_left is not None:
         shared = Once(of_left)
-        right = matching.narrowed(at(join.right, Version.AFTER.value), match, shared)
+        right = matching.narrowed(at(join.right, Version.AFTER), match, shared)
         beside = replace(join, left=shared, right=right, keeps_right=False)
         terms.append(Project(beside, weighted(join.columns)))
     if of_right is not None:
         shared = Once(of_right)
         version = Version.BEFORE if moves(join.left, changed) else Version.AFTER
         left, _ = restricted(Join((join.left, join.right), join.conditions), 1, changed)
-        inner = Join((shared, at(left, version.value)), join.conditions)
+        inner = Join((shared, at(left, version)), join.conditions)
         terms.append(Project(inner, weighted(join.columns)))
         flips = matching.flips(match, shared, changed)
         weight = exp.cast(
@@ -74,5 +75,5 @@ def _left(join: OuterJoin, changed: frozenset[str], recur: Recur) -> list[Operat
 
 def _padded(change: Operator, missing: Operator, columns: tuple[str, ...]) -> Operator:
     """The rows with NULLs in the columns of a side; of what type they are, an empty side of that kind knows."""
-    nothing = Filter(at(missing, Version.AFTER.value), (exp.false(),))
+    nothing = Filter(at(missing, Version.AFTER), (exp.false(),))
     return Project(OuterJoin(change, nothing, (exp.true(),)), weighted(columns))

@@ -8,10 +8,11 @@ from typing import Any
 from sqlglot import exp
 
 from spark_trickle.delta.plan import WEIGHT
+from spark_trickle.sql.leaves import Leaf
 from spark_trickle.sql.operators import Item, Operator, Project, UnionAll, column, scans
 
-Recur = Callable[[Operator, frozenset[str]], Operator | None]
-Rule = Callable[[Any, frozenset[str], Recur], Operator | None]
+Recur = Callable[[Operator, frozenset[Leaf]], Operator | None]
+Rule = Callable[[Any, frozenset[Leaf], Recur], Operator | None]
 
 
 def weighted(columns: tuple[str, ...]) -> tuple[Item, ...]:
@@ -31,9 +32,9 @@ def added(terms: list[Operator]) -> Operator | None:
     return terms[0] if len(terms) == 1 else UnionAll(tuple(terms), terms[0].columns, aligned=True)
 
 
-def moves(operator: Operator, changed: frozenset[str]) -> bool:
+def moves(operator: Operator, changed: frozenset[Leaf]) -> bool:
     """Does the operator read anything that changed?"""
-    return any(scan.source in changed for scan in scans(operator))
+    return any(scan.leaf in changed for scan in scans(operator))
 
 
 def operand(value: exp.Expr) -> exp.Expr:

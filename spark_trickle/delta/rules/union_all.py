@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from spark_trickle.delta.plan import WEIGHT
 from spark_trickle.delta.rules.rule import Recur, in_order
+from spark_trickle.sql.leaves import Leaf
 from spark_trickle.sql.operators import Item, Operator, Project, UnionAll, column
 
 
-def differentiate(operator: UnionAll, changed: frozenset[str], recur: Recur) -> Operator | None:
+def differentiate(operator: UnionAll, changed: frozenset[Leaf], recur: Recur) -> Operator | None:
     changes = [
         in_order(change, source.columns) for source in operator.inputs if (change := recur(source, changed)) is not None
     ]

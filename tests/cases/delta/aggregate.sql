@@ -19,10 +19,10 @@ public table (region, n, c, s, a)
     FROM (
       SELECT
         `region` AS `_trickle_key_0`,
-        SUM(`_weight`) AS `_trickle_n`,
-        SUM(CASE WHEN `_weight` < 0 THEN -`_weight` ELSE 0 END) AS `_trickle_lost`,
-        SUM(CASE WHEN NOT `qty` IS NULL THEN `_weight` ELSE 0 END) AS `_trickle_change_c`,
-        SUM(CAST(`qty` AS BIGINT) * `_weight`) AS `_trickle_change_s`
+        SUM(`_trickle_weight`) AS `_trickle_n`,
+        SUM(CASE WHEN `_trickle_weight` < 0 THEN -`_trickle_weight` ELSE 0 END) AS `_trickle_lost`,
+        SUM(CASE WHEN NOT `qty` IS NULL THEN `_trickle_weight` ELSE 0 END) AS `_trickle_change_c`,
+        SUM(CAST(`qty` AS BIGINT) * `_trickle_weight`) AS `_trickle_change_s`
       FROM `changes`.`orders` AS `q2`
       GROUP BY
         `region`
@@ -50,10 +50,10 @@ internal table state_e2326da9 (region, s, _trickle_n, _trickle_count_s)
     FROM (
       SELECT
         `region` AS `_trickle_key_0`,
-        SUM(`_weight`) AS `_trickle_n`,
-        SUM(CASE WHEN `_weight` < 0 THEN -`_weight` ELSE 0 END) AS `_trickle_lost`,
-        SUM(`amount` * CAST(`_weight` AS DECIMAL(10, 0))) AS `_trickle_change_s`,
-        SUM(CASE WHEN NOT `amount` IS NULL THEN `_weight` ELSE 0 END) AS `_trickle_change__trickle_count_s`
+        SUM(`_trickle_weight`) AS `_trickle_n`,
+        SUM(CASE WHEN `_trickle_weight` < 0 THEN -`_trickle_weight` ELSE 0 END) AS `_trickle_lost`,
+        SUM(`amount` * CAST(`_trickle_weight` AS DECIMAL(10, 0))) AS `_trickle_change_s`,
+        SUM(CASE WHEN NOT `amount` IS NULL THEN `_trickle_weight` ELSE 0 END) AS `_trickle_change__trickle_count_s`
       FROM `changes`.`orders` AS `q2`
       GROUP BY
         `region`
@@ -66,24 +66,24 @@ internal table state_e2326da9 (region, s, _trickle_n, _trickle_count_s)
 public table (region, s)
   kept by key (region)
   Project [region, s]
-    Scan state_e2326da9 [region, s]
+    Scan internal:state_e2326da9 [region, s]
   change, if all inputs change:
     SELECT
       `region`,
       `s`,
-      `_weight`
+      `_trickle_weight`
     FROM (
       SELECT
         `region`,
         `s`,
-        SUM(`_weight`) AS `_weight`
-      FROM `changes`.`state_e2326da9` AS `q2`
+        SUM(`_trickle_weight`) AS `_trickle_weight`
+      FROM `changes`.`internal:state_e2326da9` AS `q2`
       GROUP BY
         `region`,
         `s`
     ) AS `q1`
     WHERE
-      `_weight` <> 0
+      `_trickle_weight` <> 0
 
 -- title: extrema need none
 SELECT region, MIN(qty) AS lo, MAX(amount) AS hi FROM orders GROUP BY region
@@ -97,18 +97,18 @@ public table (region, lo, hi)
   change, if all inputs change:
     SELECT
       `_trickle_key_0` AS `region`,
-      SUM(`_weight`) AS `_trickle_n`,
-      SUM(CASE WHEN `_weight` < 0 THEN -`_weight` ELSE 0 END) AS `_trickle_lost`,
-      MIN(CASE WHEN `_weight` > 0 THEN `qty` END) AS `_trickle_new_lo`,
-      MIN(CASE WHEN `_weight` < 0 THEN `qty` END) AS `_trickle_gone_lo`,
-      MAX(CASE WHEN `_weight` > 0 THEN `amount` END) AS `_trickle_new_hi`,
-      MAX(CASE WHEN `_weight` < 0 THEN `amount` END) AS `_trickle_gone_hi`
+      SUM(`_trickle_weight`) AS `_trickle_n`,
+      SUM(CASE WHEN `_trickle_weight` < 0 THEN -`_trickle_weight` ELSE 0 END) AS `_trickle_lost`,
+      MIN(CASE WHEN `_trickle_weight` > 0 THEN `qty` END) AS `_trickle_new_lo`,
+      MIN(CASE WHEN `_trickle_weight` < 0 THEN `qty` END) AS `_trickle_gone_lo`,
+      MAX(CASE WHEN `_trickle_weight` > 0 THEN `amount` END) AS `_trickle_new_hi`,
+      MAX(CASE WHEN `_trickle_weight` < 0 THEN `amount` END) AS `_trickle_gone_hi`
     FROM (
       SELECT
         `region` AS `_trickle_key_0`,
         `amount`,
         `qty`,
-        SUM(`_weight`) AS `_weight`
+        SUM(`_trickle_weight`) AS `_trickle_weight`
       FROM `changes`.`orders` AS `q2`
       GROUP BY
         `region`,
@@ -116,7 +116,7 @@ public table (region, lo, hi)
         `qty`
     ) AS `q1`
     WHERE
-      `_weight` <> 0
+      `_trickle_weight` <> 0
     GROUP BY
       `_trickle_key_0`
 
@@ -131,22 +131,22 @@ public table (region, s)
   change, if all inputs change:
     SELECT
       `_trickle_key_0` AS `region`,
-      SUM(`_weight`) AS `_trickle_n`,
-      SUM(CASE WHEN `_weight` < 0 THEN -`_weight` ELSE 0 END) AS `_trickle_lost`,
-      SUM(CAST(`price` AS DOUBLE) * `_weight`) AS `_trickle_change_s`
+      SUM(`_trickle_weight`) AS `_trickle_n`,
+      SUM(CASE WHEN `_trickle_weight` < 0 THEN -`_trickle_weight` ELSE 0 END) AS `_trickle_lost`,
+      SUM(CAST(`price` AS DOUBLE) * `_trickle_weight`) AS `_trickle_change_s`
     FROM (
       SELECT
         `region` AS `_trickle_key_0`,
         CAST(`price` AS STRING) AS `_trickle_text_1`,
         ANY_VALUE(`price`) AS `price`,
-        SUM(`_weight`) AS `_weight`
+        SUM(`_trickle_weight`) AS `_trickle_weight`
       FROM `changes`.`orders` AS `q2`
       GROUP BY
         `region`,
         CAST(`price` AS STRING)
     ) AS `q1`
     WHERE
-      `_weight` <> 0
+      `_trickle_weight` <> 0
     GROUP BY
       `_trickle_key_0`
 
@@ -168,8 +168,8 @@ internal table state_e03ec8cb (_trickle_by_region, _trickle_once_c_0, _trickle_n
       SELECT
         `region` AS `_trickle_key_0`,
         `cust` AS `_trickle_key_1`,
-        SUM(`_weight`) AS `_trickle_n`,
-        SUM(CASE WHEN `_weight` < 0 THEN -`_weight` ELSE 0 END) AS `_trickle_lost`
+        SUM(`_trickle_weight`) AS `_trickle_n`,
+        SUM(CASE WHEN `_trickle_weight` < 0 THEN -`_trickle_weight` ELSE 0 END) AS `_trickle_lost`
       FROM `changes`.`orders` AS `q2`
       GROUP BY
         `region`,
@@ -178,13 +178,13 @@ internal table state_e03ec8cb (_trickle_by_region, _trickle_once_c_0, _trickle_n
     WHERE
       `_trickle_n` <> 0
 
-internal table state_6b1a4e01 (region, c, _trickle_n)
+internal table state_bed77c62 (region, c, _trickle_n)
   kept per (region)
     c = COUNT(_trickle_once_c_0): merged
     _trickle_n = COUNT(*): merged
   Aggregate by [_trickle_by_region AS region] compute [COUNT(_trickle_once_c_0) AS c, COUNT(*) AS _trickle_n]
     Project [_trickle_by_region, _trickle_once_c_0]
-      Scan state_e03ec8cb [_trickle_by_region, _trickle_once_c_0, _trickle_n]
+      Scan internal:state_e03ec8cb [_trickle_by_region, _trickle_once_c_0, _trickle_n]
   change, if all inputs change:
     SELECT
       `_trickle_key_0` AS `region`,
@@ -194,10 +194,10 @@ internal table state_6b1a4e01 (region, c, _trickle_n)
     FROM (
       SELECT
         `_trickle_by_region` AS `_trickle_key_0`,
-        SUM(`_weight`) AS `_trickle_n`,
-        SUM(CASE WHEN `_weight` < 0 THEN -`_weight` ELSE 0 END) AS `_trickle_lost`,
-        SUM(CASE WHEN NOT `_trickle_once_c_0` IS NULL THEN `_weight` ELSE 0 END) AS `_trickle_change_c`
-      FROM `changes`.`state_e03ec8cb` AS `q2`
+        SUM(`_trickle_weight`) AS `_trickle_n`,
+        SUM(CASE WHEN `_trickle_weight` < 0 THEN -`_trickle_weight` ELSE 0 END) AS `_trickle_lost`,
+        SUM(CASE WHEN NOT `_trickle_once_c_0` IS NULL THEN `_trickle_weight` ELSE 0 END) AS `_trickle_change_c`
+      FROM `changes`.`internal:state_e03ec8cb` AS `q2`
       GROUP BY
         `_trickle_by_region`
     ) AS `q1`
@@ -207,24 +207,24 @@ internal table state_6b1a4e01 (region, c, _trickle_n)
 public table (region, c)
   kept by key (region)
   Project [region, c]
-    Scan state_6b1a4e01 [region, c]
+    Scan internal:state_bed77c62 [region, c]
   change, if all inputs change:
     SELECT
       `region`,
       `c`,
-      `_weight`
+      `_trickle_weight`
     FROM (
       SELECT
         `region`,
         `c`,
-        SUM(`_weight`) AS `_weight`
-      FROM `changes`.`state_6b1a4e01` AS `q2`
+        SUM(`_trickle_weight`) AS `_trickle_weight`
+      FROM `changes`.`internal:state_bed77c62` AS `q2`
       GROUP BY
         `region`,
         `c`
     ) AS `q1`
     WHERE
-      `_weight` <> 0
+      `_trickle_weight` <> 0
 
 -- title: one row
 SELECT COUNT(*) AS n, MAX(qty) AS hi FROM orders
@@ -243,21 +243,21 @@ public table (n, hi)
       `_trickle_gone_hi`
     FROM (
       SELECT
-        COALESCE(SUM(`_weight`), 0) AS `_trickle_n`,
-        COALESCE(SUM(CASE WHEN `_weight` < 0 THEN -`_weight` ELSE 0 END), 0) AS `_trickle_lost`,
-        MAX(CASE WHEN `_weight` > 0 THEN `qty` END) AS `_trickle_new_hi`,
-        MAX(CASE WHEN `_weight` < 0 THEN `qty` END) AS `_trickle_gone_hi`,
+        COALESCE(SUM(`_trickle_weight`), 0) AS `_trickle_n`,
+        COALESCE(SUM(CASE WHEN `_trickle_weight` < 0 THEN -`_trickle_weight` ELSE 0 END), 0) AS `_trickle_lost`,
+        MAX(CASE WHEN `_trickle_weight` > 0 THEN `qty` END) AS `_trickle_new_hi`,
+        MAX(CASE WHEN `_trickle_weight` < 0 THEN `qty` END) AS `_trickle_gone_hi`,
         COUNT(*) AS `_trickle_seen`
       FROM (
         SELECT
           `qty`,
-          SUM(`_weight`) AS `_weight`
+          SUM(`_trickle_weight`) AS `_trickle_weight`
         FROM `changes`.`orders` AS `q3`
         GROUP BY
           `qty`
       ) AS `q2`
       WHERE
-        `_weight` <> 0
+        `_trickle_weight` <> 0
     ) AS `q1`
     WHERE
       `_trickle_seen` <> 0
@@ -284,20 +284,20 @@ internal table state_e3cdd368 (name, s, _trickle_n, _trickle_count_s)
     FROM (
       SELECT
         `name` AS `_trickle_key_0`,
-        SUM(`_weight`) AS `_trickle_n`,
-        SUM(CASE WHEN `_weight` < 0 THEN -`_weight` ELSE 0 END) AS `_trickle_lost`,
-        SUM(CAST(`qty` AS BIGINT) * `_weight`) AS `_trickle_change_s`,
-        SUM(CASE WHEN NOT `qty` IS NULL THEN `_weight` ELSE 0 END) AS `_trickle_change__trickle_count_s`
+        SUM(`_trickle_weight`) AS `_trickle_n`,
+        SUM(CASE WHEN `_trickle_weight` < 0 THEN -`_trickle_weight` ELSE 0 END) AS `_trickle_lost`,
+        SUM(CAST(`qty` AS BIGINT) * `_trickle_weight`) AS `_trickle_change_s`,
+        SUM(CASE WHEN NOT `qty` IS NULL THEN `_trickle_weight` ELSE 0 END) AS `_trickle_change__trickle_count_s`
       FROM (
         SELECT
           `qty`,
           `name`,
-          `_weight`
+          `_trickle_weight`
         FROM (
           SELECT
             `cust`,
             `qty`,
-            `_weight`
+            `_trickle_weight`
           FROM `changes`.`orders` AS `q4`
         ) AS `q3`
         JOIN (
@@ -306,19 +306,19 @@ internal table state_e3cdd368 (name, s, _trickle_n, _trickle_count_s)
             `name`
           FROM `before`.`cust` AS `q6`
           WHERE
-            KEY_RANGE(`id`, 'orders', 'cust')
+            KEY_RANGE(`id`, `changes`.`orders`.`cust`)
         ) AS `q5`
           ON `cust` = `id`
         UNION ALL
         SELECT
           `qty`,
           `name`,
-          `_weight`
+          `_trickle_weight`
         FROM (
           SELECT
             `id`,
             `name`,
-            `_weight`
+            `_trickle_weight`
           FROM `changes`.`cust` AS `q8`
         ) AS `q7`
         JOIN (
@@ -327,7 +327,7 @@ internal table state_e3cdd368 (name, s, _trickle_n, _trickle_count_s)
             `qty`
           FROM `after`.`orders` AS `q10`
           WHERE
-            KEY_RANGE(`cust`, 'cust', 'id')
+            KEY_RANGE(`cust`, `changes`.`cust`.`id`)
         ) AS `q9`
           ON `cust` = `id`
       ) AS `q2`
@@ -343,18 +343,18 @@ public table (name, s)
   kept by key (name)
   Project [name, s]
     Filter s > 3
-      Scan state_e3cdd368 [name, s]
+      Scan internal:state_e3cdd368 [name, s]
   change, if all inputs change:
     SELECT
       `name`,
       `s`,
-      `_weight`
+      `_trickle_weight`
     FROM (
       SELECT
         `name`,
         `s`,
-        SUM(`_weight`) AS `_weight`
-      FROM `changes`.`state_e3cdd368` AS `q2`
+        SUM(`_trickle_weight`) AS `_trickle_weight`
+      FROM `changes`.`internal:state_e3cdd368` AS `q2`
       WHERE
         `s` > 3
       GROUP BY
@@ -362,7 +362,7 @@ public table (name, s)
         `s`
     ) AS `q1`
     WHERE
-      `_weight` <> 0
+      `_trickle_weight` <> 0
 
 -- title: a scalar subquery
 SELECT id FROM orders WHERE qty > (SELECT AVG(qty) FROM orders)
@@ -381,10 +381,10 @@ internal table state_65c76c9b (_trickle_sum_avg_qty, _trickle_count_avg_qty)
       `_trickle_change__trickle_count_avg_qty`
     FROM (
       SELECT
-        COALESCE(SUM(`_weight`), 0) AS `_trickle_n`,
-        COALESCE(SUM(CASE WHEN `_weight` < 0 THEN -`_weight` ELSE 0 END), 0) AS `_trickle_lost`,
-        SUM(CAST(`qty` AS BIGINT) * `_weight`) AS `_trickle_change__trickle_sum_avg_qty`,
-        COALESCE(SUM(CASE WHEN NOT `qty` IS NULL THEN `_weight` ELSE 0 END), 0) AS `_trickle_change__trickle_count_avg_qty`
+        COALESCE(SUM(`_trickle_weight`), 0) AS `_trickle_n`,
+        COALESCE(SUM(CASE WHEN `_trickle_weight` < 0 THEN -`_trickle_weight` ELSE 0 END), 0) AS `_trickle_lost`,
+        SUM(CAST(`qty` AS BIGINT) * `_trickle_weight`) AS `_trickle_change__trickle_sum_avg_qty`,
+        COALESCE(SUM(CASE WHEN NOT `qty` IS NULL THEN `_trickle_weight` ELSE 0 END), 0) AS `_trickle_change__trickle_count_avg_qty`
       FROM `changes`.`orders` AS `q2`
     ) AS `q1`
     WHERE
@@ -398,24 +398,24 @@ public table (id)
     Join qty > avg_qty
       Scan orders [id, qty]
       Project [CASE WHEN _trickle_count_avg_qty > 0 THEN CAST(_trickle_sum_avg_qty AS DOUBLE) / _trickle_count_avg_qty END AS avg_qty]
-        Scan state_65c76c9b [_trickle_sum_avg_qty, _trickle_count_avg_qty]
+        Scan internal:state_65c76c9b [_trickle_sum_avg_qty, _trickle_count_avg_qty]
   change, if all inputs change:
     SELECT
       `id`,
-      `_weight`
+      `_trickle_weight`
     FROM (
       SELECT
         `id`,
-        SUM(`_weight`) AS `_weight`
+        SUM(`_trickle_weight`) AS `_trickle_weight`
       FROM (
         SELECT
           `id`,
-          `_weight`
+          `_trickle_weight`
         FROM (
           SELECT
             `id`,
             `qty`,
-            `_weight`
+            `_trickle_weight`
           FROM `changes`.`orders` AS `q4`
         ) AS `q3`
         JOIN (
@@ -424,21 +424,21 @@ public table (id)
               WHEN `_trickle_count_avg_qty` > 0
               THEN CAST(`_trickle_sum_avg_qty` AS DOUBLE) / `_trickle_count_avg_qty`
             END AS `avg_qty`
-          FROM `before`.`state_65c76c9b` AS `q6`
+          FROM `before`.`internal:state_65c76c9b` AS `q6`
         ) AS `q5`
           ON `qty` > `avg_qty`
         UNION ALL
         SELECT
           `id`,
-          `_weight`
+          `_trickle_weight`
         FROM (
           SELECT
             CASE
               WHEN `_trickle_count_avg_qty` > 0
               THEN CAST(`_trickle_sum_avg_qty` AS DOUBLE) / `_trickle_count_avg_qty`
             END AS `avg_qty`,
-            `_weight`
-          FROM `changes`.`state_65c76c9b` AS `q8`
+            `_trickle_weight`
+          FROM `changes`.`internal:state_65c76c9b` AS `q8`
         ) AS `q7`
         JOIN (
           SELECT
@@ -452,4 +452,4 @@ public table (id)
         `id`
     ) AS `q1`
     WHERE
-      `_weight` <> 0
+      `_trickle_weight` <> 0

@@ -17,8 +17,8 @@ internal table state_df5f44a3 (region, cust, _trickle_n)
       SELECT
         `region` AS `_trickle_key_0`,
         `cust` AS `_trickle_key_1`,
-        SUM(`_weight`) AS `_trickle_n`,
-        SUM(CASE WHEN `_weight` < 0 THEN -`_weight` ELSE 0 END) AS `_trickle_lost`
+        SUM(`_trickle_weight`) AS `_trickle_n`,
+        SUM(CASE WHEN `_trickle_weight` < 0 THEN -`_trickle_weight` ELSE 0 END) AS `_trickle_lost`
       FROM `changes`.`orders` AS `q2`
       GROUP BY
         `region`,
@@ -30,24 +30,24 @@ internal table state_df5f44a3 (region, cust, _trickle_n)
 public table (region, cust)
   kept by key (region, cust)
   Project [region, cust]
-    Scan state_df5f44a3 [region, cust]
+    Scan internal:state_df5f44a3 [region, cust]
   change, if all inputs change:
     SELECT
       `region`,
       `cust`,
-      `_weight`
+      `_trickle_weight`
     FROM (
       SELECT
         `region`,
         `cust`,
-        SUM(`_weight`) AS `_weight`
-      FROM `changes`.`state_df5f44a3` AS `q2`
+        SUM(`_trickle_weight`) AS `_trickle_weight`
+      FROM `changes`.`internal:state_df5f44a3` AS `q2`
       GROUP BY
         `region`,
         `cust`
     ) AS `q1`
     WHERE
-      `_weight` <> 0
+      `_trickle_weight` <> 0
 
 -- title: union
 SELECT region FROM orders UNION SELECT name FROM cust
@@ -69,17 +69,17 @@ internal table state_f3513d59 (region_2, _trickle_n)
     FROM (
       SELECT
         `region_2` AS `_trickle_key_0`,
-        SUM(`_weight`) AS `_trickle_n`,
-        SUM(CASE WHEN `_weight` < 0 THEN -`_weight` ELSE 0 END) AS `_trickle_lost`
+        SUM(`_trickle_weight`) AS `_trickle_n`,
+        SUM(CASE WHEN `_trickle_weight` < 0 THEN -`_trickle_weight` ELSE 0 END) AS `_trickle_lost`
       FROM (
         SELECT
           `region` AS `region_2`,
-          `_weight`
+          `_trickle_weight`
         FROM `changes`.`orders` AS `q3`
         UNION ALL
         SELECT
           `name` AS `region_2`,
-          `_weight`
+          `_trickle_weight`
         FROM `changes`.`cust` AS `q4`
       ) AS `q2`
       GROUP BY
@@ -91,18 +91,18 @@ internal table state_f3513d59 (region_2, _trickle_n)
 public table (region)
   kept by key (region)
   Project [region_2 AS region]
-    Scan state_f3513d59 [region_2]
+    Scan internal:state_f3513d59 [region_2]
   change, if all inputs change:
     SELECT
       `region`,
-      `_weight`
+      `_trickle_weight`
     FROM (
       SELECT
         `region_2` AS `region`,
-        SUM(`_weight`) AS `_weight`
-      FROM `changes`.`state_f3513d59` AS `q2`
+        SUM(`_trickle_weight`) AS `_trickle_weight`
+      FROM `changes`.`internal:state_f3513d59` AS `q2`
       GROUP BY
         `region_2`
     ) AS `q1`
     WHERE
-      `_weight` <> 0
+      `_trickle_weight` <> 0

@@ -12,22 +12,22 @@ public table (id, name)
     SELECT
       `id`,
       `name`,
-      `_weight`
+      `_trickle_weight`
     FROM (
       SELECT
         `id`,
         `name`,
-        SUM(`_weight`) AS `_weight`
+        SUM(`_trickle_weight`) AS `_trickle_weight`
       FROM (
         SELECT
           `id`,
           `name`,
-          `_weight`
+          `_trickle_weight`
         FROM (
           SELECT
             `id`,
             `cust`,
-            `_weight`
+            `_trickle_weight`
           FROM `changes`.`orders` AS `q4`
         ) AS `q3`
         JOIN (
@@ -37,20 +37,20 @@ public table (id, name)
             `tier`
           FROM `before`.`cust` AS `q6`
           WHERE
-            `tier` > 1 AND KEY_RANGE(`id`, 'orders', 'cust')
+            `tier` > 1 AND KEY_RANGE(`id`, `changes`.`orders`.`cust`)
         ) AS `q5`
           ON `cust` = `id_2`
         UNION ALL
         SELECT
           `id`,
           `name`,
-          `_weight`
+          `_trickle_weight`
         FROM (
           SELECT
             `id` AS `id_2`,
             `name`,
             `tier`,
-            `_weight`
+            `_trickle_weight`
           FROM `changes`.`cust` AS `q8`
           WHERE
             `tier` > 1
@@ -61,7 +61,7 @@ public table (id, name)
             `cust`
           FROM `after`.`orders` AS `q10`
           WHERE
-            KEY_RANGE(`cust`, 'cust', 'id')
+            KEY_RANGE(`cust`, `changes`.`cust`.`id`)
         ) AS `q9`
           ON `cust` = `id_2`
       ) AS `q2`
@@ -70,7 +70,7 @@ public table (id, name)
         `name`
     ) AS `q1`
     WHERE
-      `_weight` <> 0
+      `_trickle_weight` <> 0
 
 -- title: three tables
 SELECT o.id, c.name, i.sku FROM orders o JOIN cust c ON o.cust = c.id JOIN items i ON i.oid = o.id
@@ -87,29 +87,29 @@ public table (id, name, sku)
       `id`,
       `name`,
       `sku`,
-      `_weight`
+      `_trickle_weight`
     FROM (
       SELECT
         `id`,
         `name`,
         `sku`,
-        SUM(`_weight`) AS `_weight`
+        SUM(`_trickle_weight`) AS `_trickle_weight`
       FROM (
         SELECT
           `id`,
           `name`,
           `sku`,
-          `_weight`
+          `_trickle_weight`
         FROM (
           SELECT
             `id`,
             `name`,
-            `_weight`
+            `_trickle_weight`
           FROM (
             SELECT
               `id`,
               `cust`,
-              `_weight`
+              `_trickle_weight`
             FROM `changes`.`orders` AS `q5`
           ) AS `q4`
           JOIN (
@@ -118,19 +118,19 @@ public table (id, name, sku)
               `name`
             FROM `before`.`cust` AS `q7`
             WHERE
-              KEY_RANGE(`id`, 'orders', 'cust')
+              KEY_RANGE(`id`, `changes`.`orders`.`cust`)
           ) AS `q6`
             ON `cust` = `id_2`
           UNION ALL
           SELECT
             `id`,
             `name`,
-            `_weight`
+            `_trickle_weight`
           FROM (
             SELECT
               `id` AS `id_2`,
               `name`,
-              `_weight`
+              `_trickle_weight`
             FROM `changes`.`cust` AS `q9`
           ) AS `q8`
           JOIN (
@@ -139,7 +139,7 @@ public table (id, name, sku)
               `cust`
             FROM `after`.`orders` AS `q11`
             WHERE
-              KEY_RANGE(`cust`, 'cust', 'id')
+              KEY_RANGE(`cust`, `changes`.`cust`.`id`)
           ) AS `q10`
             ON `cust` = `id_2`
         ) AS `q3`
@@ -155,12 +155,12 @@ public table (id, name, sku)
           `id`,
           `name`,
           `sku`,
-          `_weight`
+          `_trickle_weight`
         FROM (
           SELECT
             `oid`,
             `sku`,
-            `_weight`
+            `_trickle_weight`
           FROM `changes`.`items` AS `q15`
         ) AS `q14`
         JOIN (
@@ -169,7 +169,7 @@ public table (id, name, sku)
             `cust`
           FROM `after`.`orders` AS `q17`
           WHERE
-            KEY_RANGE(`id`, 'items', 'oid')
+            KEY_RANGE(`id`, `changes`.`items`.`oid`)
         ) AS `q16`
           ON `oid` = `id`
         JOIN (
@@ -186,7 +186,7 @@ public table (id, name, sku)
         `sku`
     ) AS `q1`
     WHERE
-      `_weight` <> 0
+      `_trickle_weight` <> 0
 
 -- title: a table with itself
 SELECT a.id, b.id AS other FROM orders a JOIN orders b ON a.cust = b.cust
@@ -201,22 +201,22 @@ public table (id, other)
     SELECT
       `id`,
       `other`,
-      `_weight`
+      `_trickle_weight`
     FROM (
       SELECT
         `id`,
         `other`,
-        SUM(`_weight`) AS `_weight`
+        SUM(`_trickle_weight`) AS `_trickle_weight`
       FROM (
         SELECT
           `id`,
           `id_2` AS `other`,
-          `_weight`
+          `_trickle_weight`
         FROM (
           SELECT
             `id`,
             `cust`,
-            `_weight`
+            `_trickle_weight`
           FROM `changes`.`orders` AS `q4`
         ) AS `q3`
         JOIN (
@@ -225,19 +225,19 @@ public table (id, other)
             `cust` AS `cust_2`
           FROM `before`.`orders` AS `q6`
           WHERE
-            KEY_RANGE(`cust`, 'orders', 'cust')
+            KEY_RANGE(`cust`, `changes`.`orders`.`cust`)
         ) AS `q5`
           ON `cust` = `cust_2`
         UNION ALL
         SELECT
           `id`,
           `id_2` AS `other`,
-          `_weight`
+          `_trickle_weight`
         FROM (
           SELECT
             `id` AS `id_2`,
             `cust` AS `cust_2`,
-            `_weight`
+            `_trickle_weight`
           FROM `changes`.`orders` AS `q8`
         ) AS `q7`
         JOIN (
@@ -246,7 +246,7 @@ public table (id, other)
             `cust`
           FROM `after`.`orders` AS `q10`
           WHERE
-            KEY_RANGE(`cust`, 'orders', 'cust')
+            KEY_RANGE(`cust`, `changes`.`orders`.`cust`)
         ) AS `q9`
           ON `cust` = `cust_2`
       ) AS `q2`
@@ -255,4 +255,4 @@ public table (id, other)
         `other`
     ) AS `q1`
     WHERE
-      `_weight` <> 0
+      `_trickle_weight` <> 0

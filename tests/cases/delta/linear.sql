@@ -10,17 +10,17 @@ public table (id, twice)
     SELECT
       `id`,
       `twice`,
-      `_weight`
+      `_trickle_weight`
     FROM (
       SELECT
         `id`,
         `twice`,
-        SUM(`_weight`) AS `_weight`
+        SUM(`_trickle_weight`) AS `_trickle_weight`
       FROM (
         SELECT
           `id`,
           `amount` * 2 AS `twice`,
-          `_weight`
+          `_trickle_weight`
         FROM `changes`.`orders` AS `q3`
         WHERE
           `qty` > 1
@@ -30,7 +30,7 @@ public table (id, twice)
         `twice`
     ) AS `q1`
     WHERE
-      `_weight` <> 0
+      `_trickle_weight` <> 0
 
 -- title: union all, casts to the common type
 SELECT qty AS x FROM orders UNION ALL SELECT price FROM orders
@@ -45,25 +45,25 @@ public table (x)
   change, if all inputs change:
     SELECT
       `x`,
-      `_weight`
+      `_trickle_weight`
     FROM (
       SELECT
         CAST(`x` AS STRING) AS `_trickle_text_0`,
         ANY_VALUE(`x`) AS `x`,
-        SUM(`_weight`) AS `_weight`
+        SUM(`_trickle_weight`) AS `_trickle_weight`
       FROM (
         SELECT
           CAST(`qty` AS DOUBLE) AS `x`,
-          `_weight`
+          `_trickle_weight`
         FROM `changes`.`orders` AS `q3`
         UNION ALL
         SELECT
           `price` AS `x`,
-          `_weight`
+          `_trickle_weight`
         FROM `changes`.`orders` AS `q4`
       ) AS `q2`
       GROUP BY
         CAST(`x` AS STRING)
     ) AS `q1`
     WHERE
-      `_weight` <> 0
+      `_trickle_weight` <> 0

@@ -39,9 +39,9 @@ SELECT id, qty AS ID FROM orders
 two output columns are named 'ID'. Give one of them another name with AS
 
 -- title: reserved name
-SELECT id AS _weight FROM orders
----- UserError
-column '_weight' of the query has a reserved name. '_weight' and names that start with '_trickle_' are used to keep changes: rename it
+SELECT id AS _Trickle_N FROM orders
+---- UnsupportedSqlError
+a column called _Trickle_N cannot be kept incrementally: names that begin with '_trickle_' are those of the columns that keep changes. Give it another name
 
 -- title: syntax
 SELECT id FROM orders WHERE

@@ -16,7 +16,7 @@ import duckdb
 from sqlglot.errors import SqlglotError
 
 from spark_trickle.errors import SqlError, StreamTableError, UnsupportedSqlError
-from tests.support.duck import Kept, Lake, Row
+from tests.support.duck import Kept, Lake, Row, duck_name
 from tests.support.fuzz.queries import FEATURES, NEEDS, random_query
 from tests.support.fuzz.schema import History, Source, random_history, random_sources, statements
 
@@ -121,7 +121,7 @@ class QuickLake(Lake):
     """Asks for the columns of a table once: they stay."""
 
     def run(self, sql: str) -> list[Row]:
-        if not sql.startswith('DESCRIBE after."'):
+        if not sql.startswith('DESCRIBE "after"."'):
             return super().run(sql)
         if sql not in self._known:
             self._known[sql] = super().run(sql)
@@ -179,8 +179,7 @@ class Bench:
             try:
                 if kept is None:
                     kept = Kept(lake, case.text, thorough=False)
-                    leaves = (*kept.maintenance.sources, *(node.label for node in kept.maintenance.nodes[:-1]))
-                    large = filter(case.is_large, leaves)
+                    large = [leaf for leaf in kept.leaves if case.is_large(str(leaf))]
                     kept.large = {leaf: case.large % (place + 2) for place, leaf in enumerate(large)}
                     kept.check()
                 else:
@@ -196,7 +195,7 @@ class Bench:
                 if invalid := self._invalid(case, lake):
                     return invalid
                 return Outcome(Verdict.FAILED, f"{type(err).__name__}: {err}", type(err).__name__)
-            rows = max(rows, lake.run('SELECT COUNT(*) FROM after."public"')[0][0])
+            rows = max(rows, lake.run(f"SELECT COUNT(*) FROM {duck_name(kept.maintenance.public.leaf)}")[0][0])
         assert kept is not None
         staged = any(change is not None and change.shared for change in kept.deltas.values())
         return Outcome(Verdict.RIGHT, rows=rows, staged=bool(kept.large) and staged)

@@ -6,8 +6,8 @@ import pytest
 from sqlglot import exp
 
 from spark_trickle.delta.differentiate import delta
-from spark_trickle.delta.ranges import KEY_RANGE
-from tests.support.duck import Kept, Lake, Table
+from spark_trickle.sql.leaves import KeyRange, leaf_at
+from tests.support.duck import Kept, Lake, Table, source
 
 TABLES = (
     Table("a", "k BIGINT, m BIGINT, v INTEGER, f DOUBLE, s VARCHAR"),
@@ -18,15 +18,15 @@ TABLES = (
 
 def ranges(query: str, *changed: str) -> list[tuple[str, str, str, str]]:
     """(leaf, its column, source of the bounds, column of the bounds)"""
-    found = delta(Kept(Lake(TABLES), query).maintenance.public, frozenset(changed))
+    found = delta(Kept(Lake(TABLES), query).maintenance.public, frozenset(map(source, changed)))
     assert found is not None
     result = []
-    for call in found.query.find_all(exp.Anonymous):
-        if call.name == KEY_RANGE:
-            select = call.find_ancestor(exp.Select)
-            assert select is not None
-            leaf = select.args["from_"].this
-            result.append((f"{leaf.db}.{leaf.name}", *(part.name for part in call.expressions)))
+    for within in found.query.find_all(KeyRange):
+        select = within.find_ancestor(exp.Select)
+        at = leaf_at(select.args["from_"].this) if select is not None else None
+        assert at is not None
+        version, leaf = at
+        result.append((f"{version}.{leaf}", within.this.name, str(within.rows), within.column))
     return sorted(result)
 
 

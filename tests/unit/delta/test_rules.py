@@ -5,22 +5,22 @@ from __future__ import annotations
 from sqlglot import exp
 
 from spark_trickle.delta.differentiate import delta
-from spark_trickle.delta.plan import Version
 from spark_trickle.delta.rules import RULES, STATEFUL
+from spark_trickle.sql.leaves import Version, leaves_of
 from spark_trickle.sql.operators import OPERATORS, Again, Once
-from tests.support.duck import Kept, Lake, Table
+from tests.support.duck import Kept, Lake, Table, source
 
 A, B = Table("a", "k BIGINT, v INTEGER"), Table("b", "k BIGINT, s VARCHAR")
 
 
 def change(query: str, *changed: str) -> exp.Query | None:
-    found = delta(Kept(Lake((A, B)), query).maintenance.public, frozenset(changed))
+    found = delta(Kept(Lake((A, B)), query).maintenance.public, frozenset(map(source, changed)))
     return None if found is None else found.query
 
 
 def leaves(query: exp.Query | None) -> set[tuple[str, str]]:
     assert query is not None
-    return {(table.db, table.name) for table in query.find_all(exp.Table)}
+    return {(version.value, str(leaf)) for version, leaf in leaves_of(query)}
 
 
 def test_every_operator_has_a_rule_or_is_a_node_of_its_own() -> None:

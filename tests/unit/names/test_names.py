@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_trickle.errors import UserError
-from spark_trickle.names import TableName, quote
+from spark_trickle.names import INTERNAL_NAMESPACE, TableName, internal_name, no_stream_table, quote
 
 PARTS = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1).filter(lambda part: part == part.strip())
 
@@ -48,3 +48,25 @@ def test_the_sql_of_a_name_reads_back_as_the_name(namespace: str, name: str) -> 
 @given(st.sampled_from(["default", "sales", "a.b"]), PARTS)
 def test_a_name_as_shown_reads_back_as_the_name(namespace: str, name: str) -> None:
     assert TableName.parse(str(TableName(namespace, name))) == TableName(namespace, name)
+
+
+@given(*(PARTS for _ in range(4)))
+def test_no_two_stream_tables_keep_state_at_the_same_place(one: str, its: str, other: str, others: str) -> None:
+    pairs = {TableName(one, its), TableName(other, others), TableName(its, one), TableName(f"{one}__{its}", other)}
+    found = {internal_name(name, "state_1f") for name in pairs}
+    assert len(found) == len(pairs)
+    for name in found:
+        assert name.namespace == INTERNAL_NAMESPACE
+        assert name.name.isascii() and name.name.replace("_", "").isalnum() and len(name.name) < 100
+
+
+def test_the_names_of_state_tell_apart_what_underscores_and_case_do_not() -> None:
+    spelled = [TableName("a", "b__c"), TableName("a__b", "c"), TableName("a", "B__c"), TableName("a.b", "c")]
+    assert len({internal_name(name, "x").name.lower() for name in spelled}) == len(spelled)
+    assert internal_name(TableName("sales", "daily totals"), "state_1f").name.startswith("daily_totals_")
+
+
+def test_a_name_that_is_not_found_points_to_one_of_another_case() -> None:
+    known = [TableName.parse("orders_t"), TableName.parse("other.Orders_T")]
+    assert "There is 'orders_t'" in str(no_stream_table(TableName.parse("ORDERS_T"), known))
+    assert "SHOW STREAM TABLES" in str(no_stream_table(TableName.parse("orders"), known))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spark_trickle.errors import NotFoundError, SqlError, StreamTableError, UnsupportedSqlError, UserError
+from spark_trickle.names import TableName
 from spark_trickle.sql.build import build, notices
 from spark_trickle.sql.operators import Scan, scans
 from spark_trickle.sql.show import show
@@ -18,7 +19,7 @@ TABLES = {
     "nested": "info struct<a:int,b:struct<c:int>>, o struct<info:int>",
     "odd": "`select` int, `a.b` int, `ä ö` int, `Mixed` int, `x``y` int",
     "labels": "id bigint, tags map<string,int>",
-    "bad": "_weight int, x int",
+    "bad": "_weight int, x int, _trickle_n int",
 }
 VIEWS = {"big": SourceView("SELECT id, amount * 2 AS twice FROM orders WHERE qty > 1", "default")}
 
@@ -35,7 +36,9 @@ class Catalog:
         if name not in TABLES:
             raise NotFoundError("table", ".".join(parts))
         columns = tuple(tuple(column.strip().rsplit(" ", 1)) for column in _columns(TABLES[name]))
-        return SourceTable(name, tuple((column.strip("`").replace("``", "`"), kind) for column, kind in columns))
+        return SourceTable(
+            TableName("default", name), tuple((column.strip("`").replace("``", "`"), kind) for column, kind in columns)
+        )
 
 
 def _columns(text: str) -> list[str]:
@@ -104,7 +107,7 @@ def test_a_view_looks_up_names_in_its_own_namespace() -> None:
 
 def test_a_cte_hides_a_table_of_its_name() -> None:
     tree = build("WITH orders AS (SELECT tier AS id FROM cust) SELECT id FROM orders", Catalog())
-    assert [scan.source for scan in scans(tree)] == ["cust"]
+    assert [str(scan.leaf) for scan in scans(tree)] == ["cust"]
 
 
 def test_a_lambda_parameter_is_no_column_and_captures_none() -> None:
@@ -120,12 +123,12 @@ def test_struct_fields_keep_their_names() -> None:
     )
 
 
-def test_columns_with_our_names_are_refused() -> None:
+def test_columns_of_tables_may_have_our_names() -> None:
     """Scenario D-17."""
-    with pytest.raises(UserError, match="'_weight' of table bad has a reserved name"):
-        build("SELECT x FROM bad", Catalog())
-    with pytest.raises(UserError, match="'_Trickle_N' of the query has a reserved name"):
-        build("SELECT id AS _Trickle_N FROM orders", Catalog())
+    tree = build("SELECT x, _weight, _trickle_n AS n FROM bad", Catalog())
+    assert "Scan bad [_weight, x, _trickle_n AS trickle_n]" in show(tree)
+    with pytest.raises(UnsupportedSqlError, match="a column called _Trickle_N cannot be kept incrementally"):
+        build("SELECT x, _Trickle_N FROM bad", Catalog())
 
 
 def test_places_count_lines_and_columns_from_one() -> None:

@@ -41,6 +41,7 @@ REWRITTEN = {
     Refused.QUERY_FORM: "SELECT * FROM orders",
     Refused.PIPE: "SELECT id FROM (SELECT id, qty FROM orders ORDER BY id LIMIT 3) WHERE qty > 1",
     Refused.CLAUSE: "SELECT id FROM orders",
+    Refused.RESERVED_NAME: "SELECT id AS trickle_n FROM orders",
     Refused.TABLE_FUNCTION: "SELECT id FROM range(3)",
     Refused.GENERATOR_NAMES: "SELECT inline(from_json(name, 'array<struct<x:int,y:int>>')) AS (a, b) FROM cust",
     Refused.GENERATOR_CONDITION: "SELECT o.id, v FROM orders o LEFT JOIN LATERAL"
