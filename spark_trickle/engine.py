@@ -155,11 +155,16 @@ class Engine(GateCalls):
 
     def drop_stream_table(self, name: str, cascade: bool = False) -> tuple[str, ...]:
         """Drop it with its internal state, and with `cascade` those that read it; returns the names."""
+        from spark_trickle.spark.in_use import IN_USE
         from spark_trickle.spark.purge import purge
 
         heads = self._parts.catalog.pointers()
         gone = self._parts.definitions.drop(self._named(name), cascade=bool(cascade))
         for table in (each for dropped in gone for each in dropped.tables if each in heads):
+            if IN_USE.locations(table):
+                notice = f"files of '{table}' are left, because they are being read; maintain() removes them later"
+                self._parts.notify(Noticed(str(table), notice))
+                continue
             try:
                 purge(self.spark, heads[table].location)
             except TransientError as err:

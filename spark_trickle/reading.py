@@ -10,7 +10,7 @@ from spark_trickle.errors import NotFoundError, UserError
 from spark_trickle.model.frontier import Pointer
 from spark_trickle.model.publication import Cut
 from spark_trickle.names import TableName
-from spark_trickle.spark.failures import spark_errors, sql_errors
+from spark_trickle.spark.failures import spark_errors, sql_errors, versions_gone
 from spark_trickle.spark.meaning import named_in
 from spark_trickle.spark.workspace import Workspace
 from spark_trickle.sql.writes import only_reads
@@ -43,8 +43,11 @@ class Snapshot:
         self, kind: type[BaseException] | None, err: BaseException | None, trace: TracebackType | None
     ) -> None:
         workspace, self._workspace = self._workspace, None
+        gone = versions_gone("the snapshot", err)
         if workspace is not None:
             workspace.close()
+        if gone is not None:
+            raise gone from err
 
     @property
     def spark(self) -> SparkSession:

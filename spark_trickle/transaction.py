@@ -27,7 +27,7 @@ from spark_trickle.reading import OpenWorkspace
 from spark_trickle.refresh.run import Refresher, swaps_of
 from spark_trickle.spark.bench import SparkLake
 from spark_trickle.spark.deeds import deeds_of
-from spark_trickle.spark.failures import spark_errors, sql_errors
+from spark_trickle.spark.failures import spark_errors, sql_errors, versions_gone
 from spark_trickle.spark.frames import frame_of
 from spark_trickle.spark.meaning import named_in
 from spark_trickle.spark.sessions import in_session
@@ -65,12 +65,15 @@ class Transaction:
         self, kind: type[BaseException] | None, err: BaseException | None, trace: TracebackType | None
     ) -> None:
         workspace = self._here
+        gone = versions_gone("the transaction", err)
         try:
             if kind is None:
                 self._commit(workspace)
         finally:
             self._workspace = None
             workspace.close()
+        if gone is not None:
+            raise gone from err
 
     @property
     def spark(self) -> SparkSession:

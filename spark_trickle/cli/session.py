@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import tempfile
@@ -48,6 +49,8 @@ class Session:
         if not self._spark_started:
             with quiet_children(self.debug), self.working("starting Spark ..."):
                 _ = engine.spark
+            if not self.debug:
+                quiet_traces()
             self._spark_started = True
         return engine
 
@@ -89,6 +92,14 @@ def quiet_children(debug: bool) -> Iterator[None]:
 
 
 _LINES_OF_A_FAILURE = 15
+
+
+def quiet_traces() -> None:
+    """Keep Java's traces off the screen: PySpark logs each error of a statement before it raises it."""
+    from pyspark.logger import PySparkLogger
+
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def read_text(file: Path) -> str:

@@ -20,6 +20,12 @@ _OF_THE_QUERY = ("[CANNOT_MERGE_INCOMPATIBLE_DATA_TYPE]",)
 """What is wrong with a query although Spark does not raise it as an error of analysis: a recursion whose step has
 another type than its anchor."""
 _MOST_CAUSES = 20
+_FILE_GONE = (
+    "org.apache.iceberg.exceptions.NotFoundException",
+    "java.io.FileNotFoundException",
+    "java.nio.file.NoSuchFileException",
+)
+_FILE_GONE_CONDITION = "FAILED_READ_FILE.FILE_NOT_EXIST"
 _PLACE = re.compile(r"line (\d+),? pos(?:ition)? (\d+)", re.IGNORECASE)
 
 
@@ -59,12 +65,36 @@ def sql_errors(what: str) -> Iterator[None]:
         raise _of_java(err.java_exception, f"working on {what}") from err
 
 
+def file_gone(err: BaseException) -> bool:
+    """Whether Spark says that a file is not there which a table's metadata names."""
+    if isinstance(err, Py4JJavaError):
+        chain = _causes(err.java_exception)
+        # What happened in an executor may have arrived as text only.
+        return any(kind in _FILE_GONE for kind in _kinds(chain)) or any(kind in str(chain[0]) for kind in _FILE_GONE)
+    if isinstance(err, PySparkException):
+        return err.getCondition() == _FILE_GONE_CONDITION or any(f"{kind}: " in str(err) for kind in _FILE_GONE)
+    return False
+
+
+def versions_gone(what: str, err: BaseException | None) -> ComputeError | None:
+    """The error of ours for a user's block whose versions were taken away while it read them; None: it is no such one.
+
+    What is read is read late, by the user: it cannot be told where the query was made.
+    """
+    found = next((each for each in (err, getattr(err, "__cause__", None)) if each and file_gone(each)), None)
+    if found is None:
+        return None
+    return ComputeError(
+        f"files of the versions that {what} reads are gone: another process expired these versions, or somebody "
+        f"deleted files ({_first_lines(str(getattr(found, 'java_exception', found)))})",
+        hint="Open it again to read what is there now; maintain(retain=...) says how long old versions stay readable",
+    )
+
+
 def _of_java(thrown: Any, doing: str) -> StreamTableError:
     """Our error for an exception that PySpark does not know: mostly Iceberg's."""
-    text, chain = _first_lines(str(thrown)), [thrown]
-    while len(chain) < _MOST_CAUSES and (cause := chain[-1].getCause()) is not None:
-        chain.append(cause)
-    kinds = [str(each.getClass().getName()) for each in chain]
+    text, chain = _first_lines(str(thrown)), _causes(thrown)
+    kinds = _kinds(chain)
     if _COMMIT_UNKNOWN in kinds:
         return CommitUnknownError(
             f"it is not known whether a write landed while {doing}: {text}", hint="Look before doing it again"
@@ -76,6 +106,17 @@ def _of_java(thrown: Any, doing: str) -> StreamTableError:
         return UnavailableError(f"the catalog cannot be reached while {doing}: {reason}", hint="Try again")
     caused = _first_lines(str(chain[-1]))
     return ComputeError(f"Spark failed while {doing}: {text if caused in text else f'{text} (caused by: {caused})'}")
+
+
+def _causes(thrown: Any) -> list[Any]:
+    chain = [thrown]
+    while len(chain) < _MOST_CAUSES and (cause := chain[-1].getCause()) is not None:
+        chain.append(cause)
+    return chain
+
+
+def _kinds(chain: list[Any]) -> list[str]:
+    return [str(each.getClass().getName()) for each in chain]
 
 
 def _first_lines(text: str) -> str:

@@ -50,18 +50,19 @@ def table_folder(metadata_location: str) -> str:
     return _SCHEME.sub("/", metadata_location).rsplit("/", 2)[0]
 
 
-def remove_abandoned(spark: SparkSession, cut: Cut, older_than_ms: int) -> int:
+def remove_abandoned(spark: SparkSession, cut: Cut, older_than_ms: int, in_use: Iterable[str] = ()) -> int:
     """Delete old files in folders of tables of ours that are in the catalog no more, or never came there.
 
-    Gives how many. Every folder of the internal namespace is ours; elsewhere those whose metadata says so.
+    Gives how many. Every folder of the internal namespace is ours; elsewhere those whose metadata says so. `in_use`:
+    metadata files of versions that somebody still reads.
     """
+    owned = {table_folder(location) for location in (*(p.location for p in cut.pointers.values()), *in_use)}
     with lake_io(spark) as io:
-        return _remove_abandoned(spark, io, cut, older_than_ms)
+        return _remove_abandoned(spark, io, cut, owned, older_than_ms)
 
 
-def _remove_abandoned(spark: SparkSession, io: Java, cut: Cut, older_than_ms: int) -> int:
+def _remove_abandoned(spark: SparkSession, io: Java, cut: Cut, owned: set[str], older_than_ms: int) -> int:
     warehouse = str(spark.conf.get(f"spark.sql.catalog.{LAKE}.warehouse")).rstrip("/")
-    owned = {table_folder(pointer.location) for pointer in cut.pointers.values()}
     removed = 0
     for namespace in sorted({*cut.namespaces, INTERNAL_NAMESPACE}):
         root = f"{warehouse}/{namespace.replace('.', '/')}"

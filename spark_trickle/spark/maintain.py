@@ -1,7 +1,8 @@
 """Maintenance of the stream tables' own tables, told as a story: compact, expire, remove leftovers, prune history.
 
 Users' tables are never touched. A table that somebody else writes to meanwhile is reported and left for the next time.
-No frontier is broken: what is pinned is read again right before each table's snapshots expire.
+No frontier is broken: what is pinned is read again right before each table's snapshots expire. Neither is what this
+process reads at the moment (`in_use`): an open snapshot or transaction keeps its versions.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from spark_trickle.names import TableName
 from spark_trickle.spark.compact import compact, conflicts, shape_of
 from spark_trickle.spark.expire import expire
 from spark_trickle.spark.failures import spark_errors
+from spark_trickle.spark.in_use import IN_USE
 from spark_trickle.spark.leftovers import remove_abandoned, remove_dead_workspaces, remove_orphans
+from spark_trickle.spark.purge import lake_io, snapshot_at
 from spark_trickle.storage.iceberg import load
 
 if TYPE_CHECKING:
@@ -173,7 +176,7 @@ class _Upkeep:
     def abandoned(self) -> int:
         """Files of tables that no stream table has any more."""
         with spark_errors("removing files of tables that are no more"):
-            return remove_abandoned(self.spark, self.catalog.cut(), _millis(self.now - self.options.orphan_age))
+            return remove_abandoned(self.spark, self.catalog.cut(), self._old(), IN_USE.locations())
 
     def _data_files(self, name: TableName) -> int:
         return shape_of(load(self.spark, name)).data_files
@@ -194,10 +197,25 @@ class _Upkeep:
             for pin in (*each.frontier.pins, *each.published)
             if pin.snapshot_id is not None
         ]
-        return expire(self.spark, table, frozenset(pins), _millis(self.now - self.options.retain))
+        needed = frozenset((*pins, *self._read_now(name)))
+        return expire(self.spark, table, needed, _millis(self.now - self.options.retain))
+
+    def _read_now(self, name: TableName) -> list[int]:
+        """Snapshots that are being read in this process."""
+        locations = IN_USE.locations(name)
+        if not locations:
+            return []
+        with lake_io(self.spark) as io:
+            found = [snapshot_at(self.spark, io, location) for location in locations]
+        return [snapshot for snapshot in found if snapshot is not None]
+
+    def _old(self) -> int:
+        """Files older than this belong to no work under way."""
+        old, began = _millis(self.now - self.options.orphan_age), IN_USE.since_ms()
+        return old if began is None else min(old, began)
 
     def _remove_orphans(self, name: TableName) -> int:
-        return remove_orphans(self.spark, load(self.spark, name), _millis(self.now - self.options.orphan_age))
+        return remove_orphans(self.spark, load(self.spark, name), self._old())
 
 
 def _duration(option: str, text: str) -> timedelta:

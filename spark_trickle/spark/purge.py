@@ -30,6 +30,14 @@ def purge(spark: SparkSession, location: str) -> None:
         remove_empty_folders(spark, io, f"{root}/data", f"{root}/metadata", root)
 
 
+def snapshot_at(spark: SparkSession, io: Java, location: str) -> int | None:
+    """The snapshot that a metadata file says is the current one; None: it has none, or is not there any more."""
+    if not io.newInputFile(location).exists():
+        return None
+    current = jvm(spark).org.apache.iceberg.TableMetadataParser.read(io, location).currentSnapshot()
+    return None if current is None else int(current.snapshotId())
+
+
 @contextmanager
 def lake_io(spark: SparkSession) -> Iterator[Java]:
     """Access to files as the catalog `lake` of this session has it. Clients of object stores have connections."""

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from spark_trickle.model.frontier import Pointer
 from spark_trickle.names import LAKE, TableName
+from spark_trickle.spark.in_use import IN_USE
 from spark_trickle.spark.sessions import LakeAddress, Sessions, close_lake
 from spark_trickle.spark.user_functions import share_functions
 
@@ -56,6 +57,7 @@ class _Pointers:
     def pin(self, pointers: Iterable[Pointer], namespaces: Iterable[str]) -> None:
         self._pinned = {pointer.table: pointer for pointer in pointers}
         self._namespaces = frozenset(namespaces)
+        IN_USE.hold(self, self._pinned.values())
         with closing(self._connect()) as database, database:
             database.execute("DELETE FROM iceberg_tables")
             database.execute("DELETE FROM iceberg_namespace_properties")
@@ -97,7 +99,12 @@ class _Pointers:
             rows = database.execute("SELECT DISTINCT namespace FROM iceberg_namespace_properties").fetchall()
         return sorted({row[0] for row in rows} - self._namespaces)
 
+    def rest(self) -> None:
+        """Nobody reads here until it is pinned again."""
+        IN_USE.release(self)
+
     def close(self) -> None:
+        self.rest()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _connect(self) -> sqlite3.Connection:
@@ -182,6 +189,11 @@ class Workspace:
             self.session.catalog.dropTempView(name)
         self.views.clear()
 
+    def rest(self) -> None:
+        """It is put aside until somebody pins versions in it again."""
+        self.clear_views()
+        self._pointers.rest()
+
     def close(self) -> None:
         """Let go of the private database, and of what the sessions have open of it."""
         for workspace in (self, *self._siblings):
@@ -222,7 +234,7 @@ class Workspaces:
             # What failed may be Spark itself, and tidying up would hide the error behind another: it is not used again.
             workspace.close()
             raise
-        workspace.clear_views()
+        workspace.rest()
         with self._lock:
             self._idle.append(workspace)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spark_trickle.engine import Engine
-from spark_trickle.errors import NotFoundError, UserError
+from spark_trickle.errors import ComputeError, NotFoundError, UserError
 from tests.spark.engines import assert_equals_query, bag, values
 
 
@@ -58,3 +58,45 @@ def test_changes_between_two_snapshots_carry_weights(engine: Engine) -> None:
         engine.changes("t", since=7)
     with pytest.raises(NotFoundError):
         engine.changes("nowhere")
+
+
+def test_maintenance_keeps_what_open_blocks_read_and_versions_that_others_took_away_are_told(engine: Engine) -> None:
+    engine.sql("CREATE TABLE t (k INT); INSERT INTO t VALUES (1), (1), (2)")
+    engine.create_stream_table("counted", "SELECT k, COUNT(*) AS n FROM t GROUP BY k")
+    engine.create_stream_table("doomed", "SELECT k FROM t")
+
+    def moved(key: int) -> None:
+        engine.sql(f"UPDATE t SET k = {key} WHERE k = (SELECT MAX(k) FROM t)")
+        engine.refresh_stream_table("counted")
+
+    def expired_by_others() -> None:
+        moved(max(row.k for row in engine.spark.table("t").collect()) + 1)
+        engine.spark.sql(
+            "CALL lake.system.expire_snapshots(table => 'default.counted', retain_last => 1, "
+            "older_than => TIMESTAMP '2100-01-01 00:00:00')"
+        )
+
+    with engine.transaction() as tx, engine.snapshot(["counted", "doomed"]) as snap:
+        lazy = snap.table("counted")
+        tx.sql("CREATE TABLE staged AS SELECT k FROM counted")
+        moved(3)
+        moved(4)
+        assert engine.drop_stream_table("doomed") == ("doomed",)
+        assert engine.maintain(retain="0s", orphan_age="0s", compact_files=1).abandoned_files == 0
+        for frame in (lazy, snap.sql("SELECT * FROM counted"), tx.sql("SELECT * FROM counted")):
+            assert bag(frame) == {"[1, 2]": 1, "[2, 1]": 1}
+        assert bag(snap.table("doomed")) == {"[1]": 2, "[2]": 1}
+    assert values(engine, "SELECT * FROM staged") == [(1,), (2,)]
+    freed = engine.maintain(retain="0s", orphan_age="0s")
+    assert freed.abandoned_files > 0 and freed.tables[0].snapshots_expired > 0, "nobody reads them any more"
+
+    told = "files of the versions that the {} reads are gone"
+    with pytest.raises(ComputeError, match=told.format("snapshot")), engine.snapshot(["counted"]) as snap:
+        lazy = snap.table("counted")
+        expired_by_others()
+        lazy.collect()
+    with pytest.raises(ComputeError, match=told.format("transaction")), engine.transaction() as tx:
+        expired_by_others()
+        tx.sql("INSERT INTO staged SELECT k FROM counted")
+    assert values(engine, "SELECT * FROM staged") == [(1,), (2,)]
+    assert_equals_query(engine, "counted")
