@@ -109,6 +109,15 @@ EXACT = """## Exactness
   additions is not fixed even between two runs of one query.
 - A query with a function that gives another answer each time (`rand()`, `uuid()`, `current_timestamp`, ...) is not
   kept incrementally.
+- A group whose change does not fit the type of its sum (9e18 becomes -9e18) is recomputed; a sum that does not fit
+  fails as the query does. An average of `BIGINT` is divided from the exact sum, where Spark adds doubles: the two
+  differ once numbers have more than 53 bits.
+
+## Types of columns
+
+A stream table's columns have the types of its query. Iceberg has no integers shorter than `INT`: `TINYINT` and
+`SMALLINT` become that, and a notice says so. What it cannot hold at all is refused when the stream table is made:
+intervals, `TIME`, columns without a type (`NULL` alone), and texts with a collation, which nobody would keep.
 """
 
 

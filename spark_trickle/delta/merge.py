@@ -16,7 +16,7 @@ from spark_trickle.delta.plan import (
     Kept,
     Node,
 )
-from spark_trickle.delta.rules.aggregate import LOST, change_column, gone_column, new_column
+from spark_trickle.delta.rules.aggregate import LOST, change_column, gone_column, may_not_fit, new_column, unfit_column
 from spark_trickle.delta.types import cast
 from spark_trickle.delta.upkeep import average
 from spark_trickle.errors import InternalError
@@ -53,6 +53,13 @@ def must_recompute(groups: Groups) -> exp.Expr:
     ways = {kept.how for kept in groups.kept}
     if Keep.RECOMPUTE in ways:
         return exp.true()
+    unfit = [column(unfit_column(kept), DELTA_ALIAS) for kept in groups.kept if may_not_fit(kept)]
+    doubtful = _doubtful(groups, ways)
+    return exp.or_(*unfit, doubtful) if unfit else doubtful
+
+
+def _doubtful(groups: Groups, ways: set[Keep]) -> exp.Expr:
+    """Whether the old row and the delta do not tell what a group is now."""
     lost = exp.NEQ(this=column(LOST, DELTA_ALIAS), expression=exp.Literal.number(0))
     if Keep.FLOAT_SUM in ways:
         return exp.or_(lost, *(_digits_lost(kept, groups) for kept in groups.kept if kept.how is Keep.FLOAT_SUM))

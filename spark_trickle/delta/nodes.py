@@ -5,7 +5,7 @@ over a tree without state, or a tree without state.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -52,6 +52,7 @@ from spark_trickle.sql.operators import (
     scans,
     with_inputs,
 )
+from spark_trickle.sql.output_types import is_collated, unheld
 from spark_trickle.sql.refusals import Refused, refused
 from spark_trickle.sql.render import render
 from spark_trickle.sql.rewrite import simplified
@@ -129,13 +130,13 @@ class _Planner:
         if not isinstance(operator, (Distinct, Aggregate)):
             return None
         operator = replace(operator, input=self.cut(operator.input))
+        grouping = counted(operator) if isinstance(operator, Distinct) else operator
+        kept = self._kept(grouping)
+        wanted = kept.outputs
         if isinstance(operator, Distinct):
-            counts = counted(operator)
-            kept = self._kept(counts)
-            wanted = tuple(Item(key.name, column(key.name)) for key in counts.keys)
-        else:
-            kept = self._kept(operator)
-            wanted = kept.outputs
+            wanted = tuple(Item(key.name, column(key.name)) for key in grouping.keys)
+        typed = {new.name for new, old in zip(kept.aggregate.keys, grouping.keys, strict=True) if new != old}
+        wanted = tuple(Item(item.name, exp.Null()) if item.name in typed else item for item in wanted)
         node = self._added(self._groups(None, kept, kept.aggregate.columns))
         return Project(self._leaf(node, kept.aggregate), wanted)
 
@@ -149,6 +150,9 @@ class _Planner:
     def _leaf(self, node: Node, operator: Operator) -> Scan:
         """The node as what the rest of the tree reads."""
         kinds = {found.name: found.type for found in self.columns(operator)}
+        for name in node.columns:
+            if kinds[name] != "void" and unheld(kinds[name]) is not None:
+                raise refused(Refused.STATE_TYPE, name=name, kind=kinds[name].upper())
         return Scan(node.leaf, tuple(ScanColumn(name, name, kinds[name]) for name in node.columns))
 
     def _over_cut_core(self, operator: Operator) -> Operator:
@@ -168,7 +172,11 @@ class _Planner:
     def _partitions(self, label: str | None, tree: Operator, keys: tuple[tuple[str, str], ...]) -> Node:
         core = _core(tree)
         assert core is not None
-        floating = tuple(found for found in self.columns(tree) if hard_to_group(found.type))
+        described = {found.name: found for found in self.columns(tree)}
+        _check_keys(described[name] for name, _ in keys)
+        # All rows have the same NULL without a type, and Spark's joins take two of them for different.
+        keys = tuple(pair for pair in keys if described[pair[0]].type != "void")
+        floating = tuple(found for found in described.values() if hard_to_group(found.type))
         upkeep = Partitions(tree, core, keys, floating)
         key = _key(tree, {node.leaf: node for node in self.nodes})
         query = render(tree)
@@ -194,8 +202,9 @@ class _Planner:
         once = list(dict.fromkeys(values))
         items = tuple(Item(f"_trickle_argument_{i}", value) for i, value in enumerate(once))
         facts = dict(zip(once, self.columns(Project(aggregate.input, items)), strict=True)) if once else {}
-        facts.update(zip(calls, self.columns(aggregate)[len(aggregate.keys) :], strict=True))
-        return self_kept(aggregate, facts, lean=lean)
+        described = self.columns(aggregate)
+        facts.update(zip(calls, described[len(aggregate.keys) :], strict=True))
+        return self_kept(replace(aggregate, keys=_typed_keys(aggregate.keys, described)), facts, lean=lean)
 
     def _groups(self, label: str | None, kept: Upkeep, columns: tuple[str, ...]) -> Node:
         aggregate = kept.aggregate
@@ -241,6 +250,24 @@ class _Planner:
         key = _key(tree, {node.leaf: node for node in self.nodes})
         query = render(tree)
         return Node(label or _label(query), tree.columns, key, query, _inputs(tree), Bag(tree, floating))
+
+
+def _typed_keys(keys: tuple[Item, ...], described: tuple[Column, ...]) -> tuple[Item, ...]:
+    """Keys that can be compared with kept ones. A NULL without a type becomes text: Spark's joins take two of them for
+    different."""
+    _check_keys(described[: len(keys)])
+    return tuple(
+        Item(key.name, cast(key.expression, "string")) if found.type == "void" else key
+        for key, found in zip(keys, described, strict=False)
+    )
+
+
+def _check_keys(keys: Iterable[Column]) -> None:
+    for key in keys:
+        if is_collated(key.type):
+            raise refused(Refused.COLLATED_KEY, name=key.name)
+        if "map<" in key.type:
+            raise refused(Refused.MAP_KEY, name=key.name)
 
 
 def _label(query: exp.Query) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from spark_trickle.delta.differentiate import delta
 from spark_trickle.delta.partitions import partition_change
 from spark_trickle.delta.plan import PUBLIC, Bag, Delta, Groups, Keep, Kept, MaintenancePlan, Node, Partitions
+from spark_trickle.delta.rules.aggregate import may_not_fit
 from spark_trickle.sql.show import show as show_tree
 
 _WAYS = {
@@ -62,7 +63,8 @@ def _steps(change: Delta) -> list[str]:
 
 def _kept(kept: Kept) -> str:
     call = kept.call.sql(dialect="spark").replace("`", "")
-    return f"{kept.column} = {call}: {_WAYS[kept.how]}"
+    rarely = ", recomputed for groups whose change does not fit the type" if may_not_fit(kept) else ""
+    return f"{kept.column} = {call}: {_WAYS[kept.how]}{rarely}"
 
 
 def _indented(text: str, by: int = 2) -> str:

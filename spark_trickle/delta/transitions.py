@@ -22,8 +22,9 @@ from spark_trickle.delta.merge import (
     same_key,
     step,
 )
-from spark_trickle.delta.plan import DELTA, RECOMPUTED, TARGET, WEIGHT, Node
+from spark_trickle.delta.plan import DELTA, RECOMPUTED, TARGET, WEIGHT, Groups, Kept, Node
 from spark_trickle.delta.rules.aggregate import N
+from spark_trickle.delta.types import hard_to_group, is_map
 from spark_trickle.sql.leaves import StepLeaf, key_range
 from spark_trickle.sql.operators import column
 
@@ -79,7 +80,7 @@ def transitions(node: Node, *, addressed: bool = False) -> exp.Query:
         inner = inner.join(target, on=same_key(groups.keys, TARGET_ALIAS, DELTA_ALIAS), join_type="left")
     else:
         inner = inner.join(target, join_type="cross")
-    return _judged(inner, groups.keys, tuple(values), addressed=addressed)
+    return _judged(inner, groups, addressed=addressed)
 
 
 def settled(node: Node, *, addressed: bool = False) -> exp.Query:
@@ -102,7 +103,7 @@ def settled(node: Node, *, addressed: bool = False) -> exp.Query:
     )
     result = again.subquery(exp.to_identifier(_R, quoted=True))
     on = same_key(groups.keys, _X, _R) if groups.keys else exp.true()
-    return _judged(inner.join(result, on=on, join_type="left"), groups.keys, names, addressed=addressed)
+    return _judged(inner.join(result, on=on, join_type="left"), groups, addressed=addressed)
 
 
 def flagged_keys(node: Node) -> exp.Query:
@@ -192,11 +193,10 @@ def new_rows(node: Node) -> exp.Query:
     return exp.select(*chosen).from_(step(TRANSITIONS, _X)).where(column(CAME, _X))
 
 
-def _judged(inner: exp.Select, keys: tuple[str, ...], names: tuple[str, ...], *, addressed: bool) -> exp.Query:
+def _judged(inner: exp.Select, groups: Groups, *, addressed: bool) -> exp.Query:
     """Add what happened to each row; what stays as it was neither goes nor comes."""
-    same = exp.and_(
-        *(exp.NullSafeEQ(this=column(old(name), _R), expression=column(name, _R)) for name in names), exp.true()
-    )
+    keys, names = groups.keys, tuple(kept.column for kept in groups.kept)
+    same = exp.and_(*(_same(kept) for kept in groups.kept), exp.true())
     there, empty = column(THERE, _R), column(EMPTY, _R)
     stays = exp.paren(exp.and_(there.copy(), exp.not_(empty.copy()), exp.paren(same)))
     # A flagged row is not judged by values that are about to be replaced.
@@ -207,6 +207,21 @@ def _judged(inner: exp.Select, keys: tuple[str, ...], names: tuple[str, ...], *,
         exp.alias_(exp.and_(there.copy(), exp.paren(moved.copy())), GONE, quoted=True),
         exp.alias_(exp.and_(exp.not_(empty.copy()), exp.paren(moved.copy())), CAME, quoted=True),
     ).from_(inner.subquery(exp.to_identifier(_R, quoted=True)))
+
+
+def _same(kept: Kept) -> exp.Expr:
+    """Whether a column is what it was. Spark cannot compare maps, and takes 0.0 and -0.0 for one."""
+    before, now = column(old(kept.column), _R), column(kept.column, _R)
+    equal = exp.NullSafeEQ(this=before, expression=now)
+    text = exp.NullSafeEQ(this=exp.cast(before.copy(), "text"), expression=exp.cast(now.copy(), "text"))
+    kind = kept.type.lower()
+    if is_map(kind):
+        entries = (exp.func("MAP_ENTRIES", value.copy()) for value in (before, now))
+        # 'null' and NULL have the same text.
+        return exp.and_(text, exp.NullSafeEQ(this=next(entries), expression=next(entries)))
+    if "map<" in kind or "variant" in kind:
+        return exp.false()
+    return exp.and_(equal, text) if hard_to_group(kind) else equal
 
 
 def _present(name: str, alias: str) -> exp.Expr:

@@ -30,6 +30,7 @@ from spark_trickle.sql.build import notices as query_notices
 from spark_trickle.sql.leaves import KeptLeaf, Leaf, SourceLeaf, Version, leaf_table, resolve
 from spark_trickle.sql.normalize import normalized
 from spark_trickle.sql.operators import Aggregate, Operator, Window, inputs, scans
+from spark_trickle.sql.output_types import check_output_types, widened
 from spark_trickle.sql.parse import tokenize
 from spark_trickle.sql.refusals import Refused, refused
 from spark_trickle.sql.show import show as show_tree
@@ -91,6 +92,7 @@ def analyze(workspace: Workspace, query: str, meaning: Meaning, stream_tables: I
     with sql_errors("the query"):
         columns = tuple((field.name, field.dataType.simpleString()) for field in frame.schema.fields)
     _check_columns([name for name, _ in columns])
+    check_output_types(columns)
     tables = _base_tables(frame)
     _check_tables(workspace, tables)
     sources = _Sources(workspace, meaning)
@@ -124,7 +126,7 @@ def analyze(workspace: Workspace, query: str, meaning: Meaning, stream_tables: I
             reading=fingerprint(plan) if plan is not None else "",
             tree=kept.tree,
             delta_sql=show_plan(plan) if plan is not None else "",
-            notices=kept.notices,
+            notices=(*widened(columns), *kept.notices),
             normalized=normalized(query),
         ),
         plan,

@@ -11,8 +11,10 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as f
+from pyspark.sql import types as t
 from sqlglot import exp
 
 from spark_trickle.delta import merge, transitions
@@ -42,7 +44,6 @@ from spark_trickle.sql.leaves import KeptLeaf, StepLeaf, steps_of
 from spark_trickle.storage.netting import net
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame
 
 
@@ -142,6 +143,11 @@ class NodeApplier:
                 before = rows.filter(pc.invert(pc.field(_SIDE))).drop_columns(_SIDE)
         if all(now.column(name).cast(before.schema.field(name).type).equals(before.column(name)) for name in names):
             return NOTHING
+        if self._node.label != PUBLIC:
+            change = _weighted(before.select(now.column_names).cast(now.schema), now)
+            schema = t.StructType([*frame.schema.fields, t.StructField(WEIGHT, t.LongType())])
+            changes = hand_back(self._session, change, schema)
+            self._leaves.set_changes(self._node.leaf, changes, change.num_rows, change)
         self._placer.replace(now)
         return Written(now.num_rows, before.num_rows, 1)
 
@@ -229,3 +235,9 @@ class NodeApplier:
         sums = ", ".join(f"COALESCE(SUM(CASE WHEN {quote(flag)} THEN 1 ELSE 0 END), 0)" for flag in flags)
         with spark_errors(f"counting the changes of '{self._table}'"):
             return [int(n) for n in self._session.sql(f"SELECT {sums} FROM {quote(found.view)}").collect()[0]]
+
+
+def _weighted(gone: pa.Table, came: pa.Table) -> pa.Table:
+    """Rows that go and rows that come as one change."""
+    weights = [-1] * gone.num_rows + [1] * came.num_rows
+    return pa.concat_tables([gone, came]).append_column(WEIGHT, pa.array(weights, pa.int64()))

@@ -5,15 +5,17 @@ Also the bounds of their columns as literals: predicates that let Iceberg skip f
 
 from __future__ import annotations
 
-import datetime as dt
 import decimal
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import types as t
 from sqlglot import exp
+
+from spark_trickle.storage.far_dates import iso, python_values
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -39,6 +41,9 @@ MAX_LISTED = 200
 
 MAX_INTERVALS = 12
 """So many ranges at the most."""
+
+MAX_TEXT = 1_000
+"""Longer texts are not put into statements."""
 
 
 def travels(schema: t.StructType) -> bool:
@@ -98,7 +103,7 @@ def key_predicate(column: exp.Expr, rows: pa.Table, name: str, spares: Spares | 
         return exp.true()
     distinct = pc.unique(values)
     if len(distinct) <= MAX_LISTED:
-        literals = [literal(v) for v in distinct.to_pylist()]
+        literals = [literal(v, distinct.type) for v in python_values(distinct)]
         if any(v is None for v in literals):
             return exp.true()
         return exp.In(this=column.copy(), expressions=[v for v in literals if v is not None])
@@ -107,7 +112,7 @@ def key_predicate(column: exp.Expr, rows: pa.Table, name: str, spares: Spares | 
     if spares is not None and not spares(ranges):
         return exp.true()
     for low, high in ranges:
-        first, last = literal(low), literal(high)
+        first, last = literal(low, distinct.type), literal(high, distinct.type)
         if first is None or last is None:
             return exp.true()
         within.append(exp.Between(this=column.copy(), low=first, high=last))
@@ -118,33 +123,36 @@ def intervals(values: pa.Array) -> list[tuple[Any, Any]]:
     """A few intervals that hold all values, with the largest gaps between them: old rows that go and new ones that
     come lie far apart, and what is between them need not be read."""
     ordered = values.sort()
-    first, last = ordered[0].as_py(), ordered[-1].as_py()
     if not pa.types.is_integer(values.type) and not pa.types.is_date32(values.type):
+        first, last = python_values(pa.concat_arrays([ordered[:1], ordered[-1:]]))
         return [(first, last)]
     numbers = ordered.cast(pa.int32() if pa.types.is_date32(values.type) else pa.int64()).to_numpy().astype("int64")
-    gaps = numbers[1:] - numbers[:-1]
+    # From the least to the largest integer is further than an integer can tell.
+    gaps = numbers[1:].astype("float64") - numbers[:-1]
     widest = sorted(gaps.argsort()[-(MAX_INTERVALS - 1) :])
     starts = [0, *(int(place) + 1 for place in widest)]
     ends = [*(int(place) for place in widest), len(numbers) - 1]
-    return [(ordered[start].as_py(), ordered[end].as_py()) for start, end in zip(starts, ends, strict=True)]
+    return list(zip(python_values(ordered.take(starts)), python_values(ordered.take(ends)), strict=True))
 
 
-def literal(value: Any) -> exp.Expr | None:
-    """A value as SQL; None for types that have no exact literal."""
+def literal(value: Any, kind: pa.DataType) -> exp.Expr | None:
+    """A value of a type as SQL; None: it has no exact literal."""
     if isinstance(value, bool):
         return exp.true() if value else exp.false()
     if isinstance(value, int):
         return exp.Literal.number(value)
     if isinstance(value, str):
-        return exp.Literal.string(value)
+        # Of control characters Spark does not read all escapes, and long texts would make long statements.
+        return exp.Literal.string(value) if value.isprintable() and len(value) <= MAX_TEXT else None
     if isinstance(value, decimal.Decimal):
         digits = len(value.as_tuple().digits)
         scale = max(0, -int(value.as_tuple().exponent))
         return exp.cast(exp.Literal.string(format(value, "f")), f"decimal({max(digits, scale, 1)},{scale})")
-    if isinstance(value, dt.datetime):
-        kind = "timestamp" if value.tzinfo is not None else "timestamp_ntz"
-        shown = value.astimezone(dt.UTC).isoformat() if value.tzinfo is not None else value.isoformat()
-        return exp.cast(exp.Literal.string(shown), exp.DataType.build(kind, dialect="spark"))
-    if isinstance(value, dt.date):
-        return exp.cast(exp.Literal.string(value.isoformat()), "date")
-    return None
+    shown = iso(value) if isinstance(value, np.datetime64) else None
+    if shown is None:
+        return None
+    if pa.types.is_date(kind):
+        return exp.cast(exp.Literal.string(shown), "date")
+    zoned = kind.tz is not None
+    moment = exp.DataType.build("timestamp" if zoned else "timestamp_ntz", dialect="spark")
+    return exp.cast(exp.Literal.string(f"{shown}Z" if zoned else shown), moment)

@@ -262,17 +262,22 @@ class Leaves:
         in_order = isinstance(leaf, SourceLeaf)
         if version is Version.BEFORE:
             found = self.held.get(self.before[leaf]) if leaf in self.before else None
-            return None if found is not None and in_order and floating(found.schema) else found
+            if found is None or (in_order and floating(found.schema)) or not self._has_columns(found, leaf):
+                return None
+            return found
         if leaf in self._now:
             return self._now[leaf]
         pin = self.pin_of(self.tables[leaf])
         return None if pin is None else self.contents(pin, self._total_rows(leaf), in_order=in_order)
 
+    def _has_columns(self, contents: Contents, leaf: KeptLeaf) -> bool:
+        """Whether rows of an older version have all columns that the plan reads: some may be younger."""
+        had = {column.lower() for column in contents.schema.names}
+        return had.issuperset(column.lower() for column in self.columns.get(leaf, ()))
+
     def _view(self, version: Version, leaf: KeptLeaf) -> str:
         if (version, leaf) not in self._made:
-            table, pin = self.tables[leaf], self.before[leaf]
-            version_clause = "WHERE FALSE" if pin.snapshot_id is None else f"VERSION AS OF {pin.snapshot_id}"
-            frame = self.workspace.session.sql(f"SELECT * FROM {table.sql} {version_clause}")
+            frame = self.shared.rows_at(self.tables[leaf], self.before[leaf].snapshot_id, self.columns.get(leaf))
             self._made[version, leaf] = self.name_view(f"before_{len(self._made)}", frame)
         return self._made[version, leaf]
 

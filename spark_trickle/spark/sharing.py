@@ -120,6 +120,10 @@ class SharedChanges:
             return self._of(had, columns)
         return self._feed.frame(change, columns), None
 
+    def rows_at(self, table: TableName, snapshot: int | None, columns: Columns | None) -> DataFrame:
+        """All rows of an older version of a table, with the columns that it has now."""
+        return self._feed.rows_at(table, snapshot, columns)
+
     def prefetch(self, wanted: Mapping[TableName, tuple[Window | KnownChange, Columns | None]]) -> None:
         """Bring small changes of several sources here at the same time: each takes longer to plan than to read."""
         work: dict[TableName, Callable[[], Fetched | None]] = {}

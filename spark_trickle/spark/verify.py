@@ -131,8 +131,9 @@ def _differences(workspace: Workspace, table: StreamTable, wanted: DataFrame) ->
     view = workspace.view("trickle_verify_query")
     wanted.createOrReplaceTempView(view)
     listed = ", ".join(names)
+    shown = ", ".join(f"{_shown(field)} AS {quote(field.name)}" for field in wanted.schema.fields)
     rows = session.sql(
-        f"SELECT {', '.join(f'FIRST({name}) AS {name}' for name in names)}, SUM({copies}) AS {copies} FROM ("
+        f"SELECT {shown}, SUM({copies}) AS {copies} FROM ("
         f"SELECT {listed}, 1 AS {copies} FROM {view} UNION ALL SELECT {listed}, -1 FROM {table.name.sql}) "
         f"GROUP BY {', '.join(keys)} HAVING SUM({copies}) <> 0 LIMIT {MAX_DIFFERENCES}"
     ).collect()
@@ -141,6 +142,12 @@ def _differences(workspace: Workspace, table: StreamTable, wanted: DataFrame) ->
         values = row.asDict(recursive=True)
         found.append((values, int(values.pop(copies))))
     return found
+
+
+def _shown(field: t.StructField) -> str:
+    """A value of a group, as far as Python has one: it knows no dates after the year 9999."""
+    value, kind = f"FIRST({quote(field.name)})", field.dataType.simpleString()
+    return f"CAST({value} AS STRING)" if "date" in kind or "timestamp" in kind else value
 
 
 def _keys(field: t.StructField) -> list[str]:

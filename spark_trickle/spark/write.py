@@ -233,6 +233,8 @@ def _equal(column: t.StructField) -> str:
     equal = f"_trickle_t.{name} <=> _trickle_d.{name}"
     same_text = f"CAST(_trickle_t.{name} AS STRING) <=> CAST(_trickle_d.{name} AS STRING)"
     kind = column.dataType.simpleString()
+    if kind == "void":
+        return "TRUE"  # all are NULL, and Spark's joins take two of them for different
     if kind == "variant" or "map<" in kind:
         if not is_map(kind):
             return same_text

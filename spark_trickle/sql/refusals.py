@@ -45,6 +45,21 @@ class Refused(Enum):
         "the setting changes how text is read, and the incremental planner reads it as Spark does without",
         "RESET {name}, and define it again (alter_stream_table(..., query=...))",
     )
+    STATE_TYPE = Refusal(
+        "column '{name}' of type {kind}",
+        "it would have to be kept between refreshes, and Iceberg cannot hold it",
+        "Put CAST(... AS STRING) around it",
+    )
+    MAP_KEY = Refusal(
+        "'{name}', a map, as what rows are told apart by",
+        "Spark cannot compare maps with those that were kept",
+        "Put to_json(...) or array_sort(map_entries(...)) around it",
+    )
+    COLLATED_KEY = Refusal(
+        "'{name}', a collated text, as what rows are told apart by",
+        "texts that differ are equal to it, and which of them stands for all is open",
+        "Put lower(...) or upper(...) around it instead of COLLATE",
+    )
 
     # FROM
     SAMPLE = Refusal(

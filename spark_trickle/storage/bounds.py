@@ -6,14 +6,16 @@ new and cold each time, and asks it of every row.
 
 from __future__ import annotations
 
-import datetime as dt
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from spark_trickle.names import TableName
+from spark_trickle.storage.far_dates import iso
 from spark_trickle.storage.iceberg import Bulk, Java, counts, java_class, load, static
 from spark_trickle.storage.newest import Newest
 
@@ -89,7 +91,7 @@ def _predicate(spark: SparkSession, evaluator: Java) -> Java:
     return static(spark, f"{_METHODS}Proxies").asInterfaceInstance(java_class(spark, _PREDICATE), handle)
 
 
-_KINDS = {"int": int, "long": int, "date": dt.date, "string": str}
+_KINDS = {"int": int, "long": int, "date": np.datetime64, "string": str}
 """Types of columns, and of values that Iceberg's conditions take for them."""
 _LEAST_INT, _MOST_INT = -(2**31), 2**31 - 1
 
@@ -116,4 +118,4 @@ def _either(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
 
 
 def _value(value: Any) -> Any:
-    return value.isoformat() if isinstance(value, dt.date) else value
+    return iso(value) if isinstance(value, np.datetime64) else value

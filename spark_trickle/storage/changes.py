@@ -141,6 +141,29 @@ class ChangeFeed:
         rows = reduce(DataFrame.unionAll, parts)
         return net(rows) if netted and window.both_signs else rows
 
+    def rows_at(self, table: TableName, snapshot: int | None, columns: Sequence[str] | None = None) -> DataFrame:
+        """All rows of an older version, with the columns that the table has now: they may be younger than the version,
+        or have had other names. `columns` are those that matter; None: all."""
+        java = load(self._spark, table)
+        if snapshot is None:
+            return self._no_rows(java)
+        then = self._schema_at(java, snapshot)
+        if then is not None:
+            now = _columns(java.schema(), self._spark)
+            names = [name.lower() for name in columns] if columns is not None else list(now)
+            if all(
+                name in then and then[name].id == now[name].id and then[name].type == now[name].type for name in names
+            ):
+                # Spark reads it with the schema of its time, and skips files that the query has no use for.
+                return self._spark.sql(f"SELECT * FROM {table.sql} VERSION AS OF {snapshot}")
+        return self._read(java, self._plan(java, snapshot))
+
+    def _schema_at(self, java: JavaTable, snapshot: int) -> Mapping[str, Column] | None:
+        """The columns that a version was written with; None: nobody knows any more."""
+        number = History(self._spark, java)[snapshot].schema_id
+        schema = None if number is None else java.schemas().get(number)
+        return None if schema is None else _columns(schema, self._spark)
+
     def release(self) -> None:
         """Forget the files that were handed to Spark: frames made before can no longer be read."""
         manager = static(self._spark, "org.apache.iceberg.spark.ScanTaskSetManager").get()

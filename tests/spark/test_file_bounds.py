@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 
@@ -40,7 +40,9 @@ def table(lab: Lab) -> Table:
         ("spread", [(3, 3), (50, 60)], 1.0),
         ("spread", [(-(10**12), 2), (10**11, 10**12)], 1.0),
         ("spread", [(10**11, 10**12)], 0.0),
-        ("day", [(dt.date(2026, 1, 1), dt.date(2026, 2, 1))], 0.25),
+        ("day", [(np.datetime64("2026-01-01"), np.datetime64("2026-02-01"))], 0.25),
+        ("day", [(np.datetime64("12026-01-01", "D"), np.datetime64("999999-02-01", "D"))], 0.0),
+        ("day", [(np.datetime64("-2026-01-01", "D"), np.datetime64("12026-01-01", "D"))], 1.0),
         ("name", [("n150", "n250")], 0.5),
     ],
 )

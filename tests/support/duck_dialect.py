@@ -48,6 +48,10 @@ def _call(call: exp.Anonymous | KeyRange) -> exp.Expr:
     name = call.name.lower()
     if name == "array":
         return exp.Array(expressions=call.expressions)
+    if name == "try_sum":
+        return exp.Sum(this=call.expressions[0])
+    if name == "try_multiply":
+        return exp.Mul(this=call.expressions[0], expression=call.expressions[1])
     return exp.Anonymous(this=_WORDS[name], expressions=call.expressions) if name in _WORDS else call
 
 

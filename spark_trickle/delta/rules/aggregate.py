@@ -4,6 +4,9 @@
     MIN, MAX   the extremum of what came and the extremum of what went
     all        n = Σ w  and  lost = Σ -w over w < 0
 
+The sum of a change may not fit where the sums before and after do: 9e18 that becomes -9e18 is a change by -18e18. Where
+a type is that short, it is tried; a group whose change did not fit is recomputed.
+
 Counts and exact sums are linear in ΔR, so cancelling rows do no harm and need not be found. The others look at single
 rows: for them ΔR is consolidated first, or a row that only seems to go would cause a recomputation.
 """
@@ -35,6 +38,24 @@ def new_column(kept: Kept) -> str:
 def gone_column(kept: Kept) -> str:
     """Column of the delta: the extremum of what went."""
     return f"_trickle_gone_{kept.column}"
+
+
+def unfit_column(kept: Kept) -> str:
+    """Column of the delta: whether the change of a sum did not fit."""
+    return f"_trickle_unfit_{kept.column}"
+
+
+_ROOMY = 27
+"""Digits of a decimal up to which a sum and its change are exact: Spark gives a sum ten more, and adding two of them
+takes one again."""
+
+
+def may_not_fit(kept: Kept) -> bool:
+    """Whether the change of a sum may be too large for its type while the sum itself is not."""
+    digits = decimal(kept.argument_type)
+    if kept.how is not Keep.SUM:
+        return False
+    return kept.argument_type.lower() in ("bigint", "long") if digits is None else digits[0] > _ROOMY
 
 
 def arguments(call: exp.Expr) -> list[exp.Expr]:
@@ -75,6 +96,7 @@ def partials(groups: Groups, change: Operator) -> Operator:
             for kept in groups.kept
             if kept.how is not Keep.AVG and kept.column != groups.rows
         ]
+        telling += [column(unfit_column(kept)) for kept in groups.kept if may_not_fit(kept)]
     else:
         telling = [nonzero(SEEN)]
         calls.append(Item(SEEN, exp.Count(this=exp.Star(), big_int=True)))
@@ -97,7 +119,7 @@ def _partial(kept: Kept, groups: Groups) -> list[Item]:
             counted: exp.Expr = _when(exp.and_(*present), weight) if present else weight
             return [Item(change_column(kept, groups), _total(counted, groups))]
         case Keep.SUM | Keep.FLOAT_SUM:
-            return [Item(change_column(kept, groups), exp.Sum(this=_weighed(values[0], kept.argument_type)))]
+            return _sum(kept, groups, values[0])
         case Keep.MIN | Keep.MAX:
             extremum = exp.Min if kept.how is Keep.MIN else exp.Max
             came = exp.GT(this=weight, expression=exp.Literal.number(0))
@@ -108,12 +130,36 @@ def _partial(kept: Kept, groups: Groups) -> list[Item]:
     return []
 
 
-def _weighed(value: exp.Expr, kind: str) -> exp.Expr:
-    """Value times weight, in a type in which nothing is lost."""
+def _sum(kept: Kept, groups: Groups, value: exp.Expr) -> list[Item]:
+    """How much a sum changes, and where that may not fit, whether it does."""
+    name = change_column(kept, groups)
+    one, other = _weighed(value, kept.argument_type)
+    if may_not_fit(kept):
+        product = _try("TRY_MULTIPLY", one, other)
+        total = _try("TRY_SUM", product)
+        values = exp.Count(this=value.copy(), big_int=True)
+        some_lost = exp.GT(this=values, expression=exp.Count(this=product.copy(), big_int=True))
+        all_lost = exp.and_(
+            exp.Is(this=total.copy(), expression=exp.Null()),
+            exp.GT(this=values.copy(), expression=exp.Literal.number(0)),
+        )
+        return [Item(name, total), Item(unfit_column(kept), exp.or_(some_lost, all_lost))]
+    total = exp.Sum(this=exp.Mul(this=one, expression=other))
+    # Of a decimal Spark would make a wider one, and adding that would cost digits behind the point.
+    return [Item(name, total if decimal(kept.argument_type) is None else cast(total, kept.type))]
+
+
+def _weighed(value: exp.Expr, kind: str) -> tuple[exp.Expr, exp.Expr]:
+    """Value and weight, to be multiplied in a type in which nothing is lost."""
     if decimal(kind) is not None:
-        return exp.Mul(this=_operand(value), expression=cast(column(WEIGHT), "decimal(10,0)"))
+        return _operand(value), cast(column(WEIGHT), "decimal(10,0)")
     exact = "bigint" if is_integer(kind) else "double"
-    return exp.Mul(this=cast(value.copy(), exact), expression=column(WEIGHT))
+    return cast(value.copy(), exact), column(WEIGHT)
+
+
+def _try(function: str, *values: exp.Expr) -> exp.Expr:
+    """A function that gives NULL where its plain one fails."""
+    return exp.Anonymous(this=function, expressions=[value.copy() for value in values])
 
 
 def _total(value: exp.Expr, groups: Groups) -> exp.Expr:

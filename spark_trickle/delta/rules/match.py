@@ -107,13 +107,21 @@ def pairs(conditions: tuple[exp.Expr, ...], left: Operator, right: Operator) -> 
     found = []
     for condition in conditions:
         bare = condition.unnest()
-        if not isinstance(bare, (exp.EQ, exp.NullSafeEQ)):
+        if not isinstance(bare, (exp.EQ, exp.NullSafeEQ)) or _collates(bare):
             continue
         for one, other in ((bare.left, bare.right), (bare.right, bare.left)):
             mine, its = used(one), used(other)
             if mine and its and mine <= set(left.columns) and its <= set(right.columns):
                 found.append((one, other, type(bare)))
     return found
+
+
+def _collates(condition: exp.Expr) -> bool:
+    """Is it said here how texts compare? Put in a column of its own, one side would no longer say it."""
+    return any(
+        isinstance(node, exp.Collate) or (isinstance(node, exp.Anonymous) and node.name.lower() == "collate")
+        for node in condition.walk()
+    )
 
 
 def narrowed(right: Operator, match: Match, of_left: Operator) -> Operator:

@@ -52,7 +52,7 @@ internal table state_e2326da9 (region, s, _trickle_n, _trickle_count_s)
         `region` AS `_trickle_key_0`,
         SUM(`_trickle_weight`) AS `_trickle_n`,
         SUM(CASE WHEN `_trickle_weight` < 0 THEN -`_trickle_weight` ELSE 0 END) AS `_trickle_lost`,
-        SUM(`amount` * CAST(`_trickle_weight` AS DECIMAL(10, 0))) AS `_trickle_change_s`,
+        CAST(SUM(`amount` * CAST(`_trickle_weight` AS DECIMAL(10, 0))) AS DECIMAL(38, 2)) AS `_trickle_change_s`,
         SUM(CASE WHEN NOT `amount` IS NULL THEN `_trickle_weight` ELSE 0 END) AS `_trickle_change__trickle_count_s`
       FROM `changes`.`orders` AS `q2`
       GROUP BY
@@ -453,3 +453,37 @@ public table (id)
     ) AS `q1`
     WHERE
       `_trickle_weight` <> 0
+
+-- title: the change of a sum of long integers may not fit
+SELECT region, COUNT(*) AS n, SUM(id) AS s FROM orders GROUP BY region
+---- plan
+public table (region, n, s)
+  kept per (region)
+    n = COUNT(*): merged
+    s = SUM(id): merged, recomputed for groups whose change does not fit the type
+  Aggregate by [region] compute [COUNT(*) AS n, SUM(id) AS s]
+    Scan orders [id, region]
+  change, if all inputs change:
+    SELECT
+      `_trickle_key_0` AS `region`,
+      `_trickle_n`,
+      `_trickle_lost`,
+      `_trickle_change_s`,
+      `_trickle_unfit_s`
+    FROM (
+      SELECT
+        `region` AS `_trickle_key_0`,
+        SUM(`_trickle_weight`) AS `_trickle_n`,
+        SUM(CASE WHEN `_trickle_weight` < 0 THEN -`_trickle_weight` ELSE 0 END) AS `_trickle_lost`,
+        TRY_SUM(TRY_MULTIPLY(CAST(`id` AS BIGINT), `_trickle_weight`)) AS `_trickle_change_s`,
+        COUNT(`id`) > COUNT(TRY_MULTIPLY(CAST(`id` AS BIGINT), `_trickle_weight`))
+        OR (
+          TRY_SUM(TRY_MULTIPLY(CAST(`id` AS BIGINT), `_trickle_weight`)) IS NULL
+          AND COUNT(`id`) > 0
+        ) AS `_trickle_unfit_s`
+      FROM `changes`.`orders` AS `q2`
+      GROUP BY
+        `region`
+    ) AS `q1`
+    WHERE
+      `_trickle_n` <> 0 OR `_trickle_change_s` <> 0 OR `_trickle_unfit_s`

@@ -14,6 +14,9 @@ from tests.unit.sql.test_build import Catalog
 TOLD_BY_SPARK = {
     Refused.USER_AGGREGATE: "only Spark's analysis tells that a function is one",
     Refused.SETTING: "the text is the same with and without the setting",
+    Refused.STATE_TYPE: "only Spark's analysis tells types of expressions",
+    Refused.MAP_KEY: "only Spark's analysis tells types of expressions",
+    Refused.COLLATED_KEY: "only Spark's analysis tells types of expressions",
     Refused.OTHER_TYPE: "a guard against plans that would give other types than Spark's; no such plan is known",
 }
 """Entries that no text alone can reach."""
@@ -27,6 +30,9 @@ REWRITTEN = {
     Refused.TRANSFORM: "SELECT upper(region) AS r FROM orders",
     Refused.SETTING: "SELECT id FROM orders",
     Refused.OTHER_TYPE: "SELECT CAST(qty AS bigint) AS q FROM orders",
+    Refused.STATE_TYPE: "SELECT DISTINCT CAST(make_interval(qty) AS STRING) AS i FROM orders",
+    Refused.MAP_KEY: "SELECT to_json(tags) AS t, count(*) AS n FROM labels GROUP BY to_json(tags)",
+    Refused.COLLATED_KEY: "SELECT lower(region) AS r, count(*) AS n FROM orders GROUP BY lower(region)",
     Refused.SAMPLE: "SELECT id FROM orders WHERE pmod(hash(id), 10) = 0",
     Refused.TIME_TRAVEL: "SELECT id FROM orders",
     Refused.JOIN_KIND: "SELECT c.id FROM cust c ANTI JOIN orders o ON o.cust = c.id",
