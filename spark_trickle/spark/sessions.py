@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 from spark_trickle.errors import ConfigError, UnavailableError, UserError
 from spark_trickle.names import DEFAULT_NAMESPACE, LAKE
 from spark_trickle.spark.stores import (
+    IO_IMPL,
     LAKE_PREFIX,
     PACKAGES,
+    STORES,
     Store,
     file_settings,
     is_ours,
@@ -232,8 +234,9 @@ class Sessions:
             # changes use one.
             "spark.sql.shuffle.partitions": str(8 * cores),
             # Code that Spark generated for one refresh is compiled and warm for the next one. Spark keeps that of
-            # 100 stages: of more than some ten stream tables, none would ever find its own.
-            "spark.sql.codegen.cache.maxEntries": "10000",
+            # 100 stages: of more than some ten stream tables, none would ever find its own. Each takes some 80 KB, and
+            # those are among them whose keys never come again.
+            "spark.sql.codegen.cache.maxEntries": "4000",
             "spark.sql.session.timeZone": "UTC",
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
@@ -331,10 +334,14 @@ def _share_variables(theirs: Any, ours: Any) -> None:
 
 
 def _set_for_lake(spark: SparkSession) -> dict[str, str]:
-    """What a session says of the catalog `lake`, other than where it is."""
-    return {
+    """What a session says of the catalog `lake`, other than where it is. The FileIO of a store follows from the scheme:
+    the session may be that of an engine whose files are elsewhere."""
+    found = {
         key: value for key, value in spark.conf.getAll.items() if key.startswith(f"{LAKE_PREFIX}.") and not is_ours(key)
     }
+    if found.get(IO_IMPL) in {store.file_io for store in STORES.values()}:
+        del found[IO_IMPL]
+    return found
 
 
 def _require_jars(spark: SparkSession, packages: Sequence[str], store: Store | None) -> None:

@@ -39,6 +39,8 @@ class Sample:
 
     number: int
     seconds: float
+    cpu_seconds: float
+    """Of both processes: whatever else the machine does, a round takes as many."""
     python_mb: float
     python_objects: int
     """That the garbage collector knows, after it has collected."""
@@ -70,12 +72,12 @@ def main(folder: Path, rounds: int) -> None:
     ) as engine:
         build(engine)
         for number in range(rounds):
-            started = time.perf_counter()
+            started, worked = time.perf_counter(), cpu_seconds(engine)
             change(engine, number)
-            seconds = time.perf_counter() - started
+            took = (time.perf_counter() - started, cpu_seconds(engine) - worked)
             if number % MAINTAIN_EVERY == MAINTAIN_EVERY - 1:
                 maintain(engine)
-            sys.stdout.write(json.dumps(asdict(sampled(engine, number, seconds, temporary))) + "\n")
+            sys.stdout.write(json.dumps(asdict(sampled(engine, number, took, temporary))) + "\n")
             sys.stdout.flush()
         for name in QUERIES:
             assert engine.verify(name).ok
@@ -128,16 +130,28 @@ def maintain(engine: Engine) -> None:
     engine.maintain(retain="0s")
 
 
-def sampled(engine: Engine, number: int, seconds: float, temporary: Path) -> Sample:
+def cpu_seconds(engine: Engine) -> float:
+    """What both processes have worked since they began."""
+    stat = Path(f"/proc/{java_process(engine)}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return time.process_time() + (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def java_process(engine: Engine) -> int:
+    jvm: Any = engine.spark._jvm
+    return int(jvm.java.lang.ProcessHandle.current().pid())
+
+
+def sampled(engine: Engine, number: int, took: tuple[float, float], temporary: Path) -> Sample:
     jvm: Any = engine.spark._jvm
     beans = jvm.java.lang.management.ManagementFactory
-    java = int(jvm.java.lang.ProcessHandle.current().pid())
+    java = java_process(engine)
     gc.collect()
     jvm.java.lang.System.gc()
     memory = beans.getMemoryMXBean()
     return Sample(
         number=number,
-        seconds=round(seconds, 3),
+        seconds=round(took[0], 3),
+        cpu_seconds=round(took[1], 3),
         python_mb=_resident_mb(os.getpid()),
         python_objects=len(gc.get_objects()),
         java_proxies=len(ThreadSafeFinalizer.finalizers),
