@@ -118,13 +118,8 @@ def assemble(settings: Settings, spark: SparkSession | None, observers: Iterable
         workers=settings.max_concurrent_refreshes,
     )
     definitions = Definitions(catalog=catalog, lake=lake, clock=clock, refresher=refresher, notify=notify)
-    gating = Gating(
-        catalog,
-        clock,
-        notify,
-        timedelta(seconds=settings.gate_stale_warning_seconds),
-        named=lambda text: TableName.parse(text, lambda: sessions.namespace),
-    )
+    stale = timedelta(seconds=settings.gate_stale_warning_seconds)
+    gating = Gating(catalog, clock, notify, stale, named=sessions.named)
     scheduler = _scheduler(settings, catalog, refresher, clock, notify)
     grouping = Grouping(catalog, clock)
     return Parts(

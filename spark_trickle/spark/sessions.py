@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from spark_trickle.errors import ConfigError, UnavailableError, UserError
-from spark_trickle.names import DEFAULT_NAMESPACE, LAKE
+from spark_trickle.names import DEFAULT_NAMESPACE, LAKE, TableName
 from spark_trickle.spark.stores import (
     IO_IMPL,
     LAKE_PREFIX,
@@ -190,6 +190,10 @@ class Sessions:
                 hint=f"Write {LAKE}.namespace.name, or USE {LAKE}.{DEFAULT_NAMESPACE}",
             )
         return found
+
+    def named(self, text: str) -> TableName:
+        """The table that a name means in the main session."""
+        return TableName.parse(text, lambda: self.namespace)
 
     def meaning(self) -> Meaning:
         """What a query means that is defined now."""
