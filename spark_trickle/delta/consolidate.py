@@ -7,7 +7,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from spark_trickle.delta.plan import WEIGHT, Column
-from spark_trickle.delta.types import is_floating, is_map
+from spark_trickle.delta.types import holds_map, is_floating, is_map
 from spark_trickle.sql.operators import Aggregate, Filter, Item, Operator, Project, column
 
 
@@ -28,14 +28,22 @@ def consolidated(change: Operator, floating: tuple[Column, ...] = ()) -> Operato
         keys.append(Item(f"_trickle_text_{place}", exp.cast(column(name), "text")))
         if not is_floating(special[name]):
             # The text of a struct, an array or a map is not unique: equal text and equal value are.
-            value = exp.func("MAP_ENTRIES", column(name)) if is_map(special[name]) else column(name)
-            keys.append(Item(f"_trickle_key_{place}", value))
+            keys.append(Item(f"_trickle_key_{place}", _grouped(name, special[name])))
         values.append(Item(name, exp.AnyValue(this=column(name))))
     weight = Item(WEIGHT, exp.Sum(this=column(WEIGHT)))
     grouped: Operator = Filter(Aggregate(change, tuple(keys), (*values, weight)), (nonzero(WEIGHT),))
     if grouped.columns == (*names, WEIGHT):
         return grouped
     return Project(grouped, tuple(Item(name, column(name)) for name in (*names, WEIGHT)))
+
+
+def _grouped(name: str, kind: str) -> exp.Expr:
+    """What, next to its text, tells a value from others."""
+    if is_map(kind):
+        return exp.func("MAP_ENTRIES", column(name))
+    if holds_map(kind):
+        return exp.func("TO_JSON", exp.Anonymous(this="STRUCT", expressions=[column(name)]))
+    return column(name)
 
 
 def nonzero(name: str) -> exp.Expr:

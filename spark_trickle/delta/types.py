@@ -23,12 +23,12 @@ def is_floating(kind: str) -> bool:
 
 
 def hard_to_group(kind: str) -> bool:
-    """Does grouping fail to tell values of the type apart? It takes 0.0 and -0.0 for one, and fails on maps.
+    """Does grouping fail to tell values of the type apart? It takes 0.0 and -0.0 for one, and sorts maps, or fails.
 
     >>> hard_to_group("array<struct<x:double>>"), hard_to_group("map<string,int>"), hard_to_group("decimal(10,2)")
     (True, True, False)
     """
-    return _FLOATING.search(kind.lower()) is not None or is_map(kind)
+    return _FLOATING.search(kind.lower()) is not None or "map<" in kind.lower()
 
 
 def groupable(kind: str) -> bool:
@@ -39,6 +39,11 @@ def groupable(kind: str) -> bool:
 def is_map(kind: str) -> bool:
     """Is it a map, and not one that holds others?"""
     return kind.lower().startswith("map<") and kind.lower().count("map<") == 1
+
+
+def holds_map(kind: str) -> bool:
+    """Is there a map inside of something else?"""
+    return "map<" in kind.lower() and not is_map(kind)
 
 
 def decimal(kind: str) -> tuple[int, int] | None:

@@ -183,12 +183,14 @@ def delete_by_address(table: TableName, columns: t.StructType, delta_view: str, 
     """
     names = [quote(c.name) for c in columns.fields]
     listed = ", ".join(names)
-    empty = ", ".join(f"CAST(NULL AS {c.dataType.simpleString()}) AS {quote(c.name)}" for c in columns.fields)
     found = row_addresses(table, columns, delta_view, prune)
-    source = f"SELECT _file AS _trickle_file, _pos AS _trickle_pos, {empty} FROM ({found})"
+    source = f"SELECT _file AS _trickle_file, _pos AS _trickle_pos FROM ({found})"
     if inserts:
-        source += (
-            f" UNION ALL SELECT CAST(NULL AS STRING), CAST(NULL AS BIGINT), {listed} FROM {delta_view} "
+        # Their types come from the rows below: not every type can be written down, a struct's fields have any names.
+        empty = ", ".join(f"NULL AS {name}" for name in names)
+        source = (
+            f"SELECT *, {empty} FROM ({source}) UNION ALL "
+            f"SELECT CAST(NULL AS STRING), CAST(NULL AS BIGINT), {listed} FROM {delta_view} "
             f"LATERAL VIEW EXPLODE(SEQUENCE(1, CAST({WEIGHT} AS INT))) AS _trickle_copy WHERE {WEIGHT} > 0"
         )
     statement = (
@@ -236,8 +238,12 @@ def _equal(column: t.StructField) -> str:
     if kind == "void":
         return "TRUE"  # all are NULL, and Spark's joins take two of them for different
     if kind == "variant" or "map<" in kind:
-        if not is_map(kind):
+        if kind == "variant":
             return same_text
+        if not is_map(kind):
+            # Neither the text nor the JSON of what holds a map is unique; both together are.
+            same_json = f"TO_JSON(STRUCT(_trickle_t.{name})) <=> TO_JSON(STRUCT(_trickle_d.{name}))"
+            return f"{same_text} AND {same_json}"
         # Maps cannot be compared; and 'null' and NULL in them have the same text.
         return f"{same_text} AND MAP_ENTRIES(_trickle_t.{name}) <=> MAP_ENTRIES(_trickle_d.{name})"
     # 0.0 and -0.0 compare equal but are two values.

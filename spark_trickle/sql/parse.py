@@ -41,6 +41,10 @@ class TrickleSpark(Spark):
             **SparkParser.PRIMARY_PARSERS,
             TokenType.TRUE: lambda _, token: _true(token),
         }
+        UNARY_PARSERS: ClassVar[dict[Any, Any]] = {
+            **SparkParser.UNARY_PARSERS,
+            TokenType.DASH: lambda self: _negative(self._parse_unary()),
+        }
         FUNCTIONS: ClassVar[dict[str, Any]] = {name: SparkParser.FUNCTIONS[name] for name in _UNDERSTOOD}
         FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
             name: SparkParser.FUNCTION_PARSERS[name] for name in _SPECIAL_SYNTAX
@@ -50,6 +54,18 @@ class TrickleSpark(Spark):
             # sqlglot takes a function only; Spark any expression over aggregates.
             found = self._parse_disjunction()
             return None if found is None else self._parse_alias(found)
+
+
+def _negative(value: exp.Expr | None) -> exp.Expr:
+    """A minus sign belongs to the number behind it: -128Y is a TINYINT, 128 is none."""
+    if (
+        isinstance(value, exp.Cast)
+        and isinstance(value.this, exp.Literal)
+        and value.is_type(*exp.DataType.INTEGER_TYPES)
+    ):
+        value.set("this", exp.Neg(this=value.this))
+        return value
+    return exp.Neg(this=value)
 
 
 def _true(token: Token) -> exp.Boolean:

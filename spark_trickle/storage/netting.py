@@ -57,13 +57,13 @@ def _encode(value: Column, type_: DataType) -> Column:
             return F.transform(value, lambda item: _encode(item, element))
         case MapType():
             key, item = type_.keyType, type_.valueType
-            entries = F.transform(
+            # In their own order: a row has to come out as it went in, or it is not found where it is to be removed.
+            return F.transform(
                 F.map_entries(value),
                 lambda entry: F.struct(
                     _encode(entry["key"], key).alias("key"), _encode(entry["value"], item).alias("value")
                 ),
             )
-            return F.array_sort(entries)
         case StructType():
             fields = [_encode(value[field.name], field.dataType).alias(f"f{i}") for i, field in enumerate(type_.fields)]
             return F.when(value.isNotNull(), F.struct(*fields))

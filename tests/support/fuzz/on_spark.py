@@ -28,6 +28,7 @@ import spark_trickle
 from spark_trickle.engine import Engine
 from spark_trickle.errors import StreamTableError, UnsupportedSqlError
 from spark_trickle.model.refresh import Action
+from spark_trickle.names import quote
 from tests.support.fuzz.cases import Verdict
 from tests.support.fuzz.lakes import Lake, Written
 from tests.support.fuzz.sources_on_spark import create, put
@@ -121,15 +122,17 @@ class _Telling:
                 since = self.spent.on("changing", since)
                 going = [each for each in told if each.verdict is Verdict.RIGHT]
                 with _set(session, lake.settings.get(cycle, {})):
-                    self._refresh(going, cycle)
+                    failed = self._refresh(going, cycle)
+                for each, err in failed:
+                    self._judge(each, err, cycle)
                 since = self.spent.on("refreshing", since)
                 list(pool.map(partial(self._look, cycle=cycle), going))
                 since = self.spent.on("comparing", since)
         return told
 
     def _told(self, number: int, query: Written) -> Told:
-        parts = self.lake.naming.name(f"st{number}").split("\0")
-        return Told(number, query, self.lake.naming.sql(query.text), ".".join(map(spark_trickle.names.quote, parts)))
+        parts = self.lake.naming.given.get(f"st{number}", f"default\0st{number}").split("\0")
+        return Told(number, query, self.lake.naming.sql(query.text), ".".join(map(quote, parts)))
 
     def _create(self, each: Told) -> None:
         try:
@@ -143,25 +146,27 @@ class _Telling:
             else:
                 each.end(Verdict.FAILED, f"creating: {_kind(err)}", _said(err))
 
-    def _refresh(self, going: Sequence[Told], cycle: int) -> None:
-        """All at one cut; where that fails, the halves, down to the one whose fault it is."""
+    def _judge(self, each: Told, err: Exception, cycle: int) -> None:
+        """A refresh that failed is right to fail where Spark itself has no answer."""
+        if _refused_by_spark(self.engine.spark, each.text) is None:
+            each.end(Verdict.FAILED, f"refreshing: {_kind(err)}", f"{self._when(cycle)}: {_said(err)}")
+
+    def _refresh(self, going: Sequence[Told], cycle: int) -> list[tuple[Told, Exception]]:
+        """All at one cut; where that fails, the halves, down to those whose fault it is."""
         if not going:
-            return
+            return []
         try:
             outcomes = self.engine.refresh_stream_tables([each.name for each in going])
         except TROUBLE as err:
             if len(going) > 1:
                 middle = len(going) // 2
-                self._refresh(going[:middle], cycle)
-                self._refresh(going[middle:], cycle)
-                return
-            if _refused_by_spark(self.engine.spark, going[0].text) is None:
-                going[0].end(Verdict.FAILED, f"refreshing: {_kind(err)}", f"{self._when(cycle)}: {_said(err)}")
-            return
+                return self._refresh(going[:middle], cycle) + self._refresh(going[middle:], cycle)
+            return [(going[0], err)]
         for each, outcome in zip(going, outcomes, strict=True):
             each.actions.append(outcome.action)
             if outcome.action not in INCREMENTAL:
                 each.end(Verdict.FAILED, f"was {outcome.action}", f"{self._when(cycle)}: {outcome}")
+        return []
 
     def _look(self, each: Told, cycle: int) -> None:
         if each.verdict is not Verdict.RIGHT:

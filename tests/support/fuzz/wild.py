@@ -89,12 +89,12 @@ WILD: dict[Kind, tuple[str, tuple[tuple[str, tuple[str, ...]], ...]]] = {
         "u",
         (
             (
-                "STRUCT<a: INT, b: STRING>",
+                "STRUCT<a: INT, `b c`: STRING>",
                 (
-                    "named_struct('a', CAST(NULL AS INT), 'b', CAST(NULL AS STRING))",
-                    "named_struct('a', 1, 'b', '')",
-                    "named_struct('a', 1, 'b', CAST(NULL AS STRING))",
-                    "named_struct('a', -2147483648, 'b', 'b')",
+                    "named_struct('a', CAST(NULL AS INT), 'b c', CAST(NULL AS STRING))",
+                    "named_struct('a', 1, 'b c', '')",
+                    "named_struct('a', 1, 'b c', CAST(NULL AS STRING))",
+                    "named_struct('a', -2147483648, 'b c', 'b')",
                 ),
             ),
         ),
@@ -104,7 +104,7 @@ WILD: dict[Kind, tuple[str, tuple[tuple[str, tuple[str, ...]], ...]]] = {
         (
             (
                 "MAP<STRING, INT>",
-                ("CAST(map() AS MAP<STRING, INT>)", "map('a', 1)", "map('a', CAST(NULL AS INT))", "map('', 0)"),
+                ("CAST(map() AS MAP<STRING, INT>)", "map('b', 1, 'a', 2)", "map('a', CAST(NULL AS INT))", "map('', 0)"),
             ),
         ),
     ),
