@@ -108,6 +108,10 @@ class Workbench(Protocol):
 
     def total_rows(self, table: TableName) -> int | None: ...
 
+    def functions(self, table: StreamTable) -> dict[str, str]:
+        """Users' functions that its query names, with what tells their bodies; empty where nothing can."""
+        ...
+
     def foreign_write(self, table: TableName, since: Pin) -> str | None:
         """What somebody else did to a table of ours since that version ("was written to directly: …"); None: nothing
         that changes rows or columns.

@@ -88,6 +88,16 @@ def load_meaning(text: str | None) -> Meaning:
     return Meaning(**{**found, "settings": tuple(sorted(found["settings"].items()))})
 
 
+def dump_pairs(pairs: Iterable[tuple[str, str]]) -> str | None:
+    """Names with texts; None for none, as for those from before they were written down."""
+    found = [list(pair) for pair in pairs]
+    return _dump(found) if found else None
+
+
+def load_pairs(text: str | None) -> tuple[tuple[str, str], ...]:
+    return () if text is None else tuple((name, told) for name, told in _load(text))
+
+
 def _dump(items: Iterable[object]) -> str:
     return json.dumps(list(items), ensure_ascii=False, separators=(",", ":"))
 

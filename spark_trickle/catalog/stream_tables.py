@@ -195,6 +195,7 @@ def _row(table: StreamTable) -> dict[str, Any]:
         "meaning": documents.dump_meaning(table.meaning),
         "reads_clock": table.reads_clock,
         "reading": table.reading,
+        "functions": documents.dump_pairs(table.functions),
     }
 
 
@@ -234,4 +235,5 @@ def _value(row: Row[Any], sources: tuple[Source, ...]) -> StreamTable:
         meaning=documents.load_meaning(row.meaning),
         reads_clock=bool(row.reads_clock),
         reading=row.reading or "",
+        functions=documents.load_pairs(row.functions),
     )

@@ -87,6 +87,7 @@ STREAM_TABLES = Table(
     Column("meaning", Text),
     Column("reads_clock", Boolean),
     Column("reading", Text),
+    Column("functions", Text),
 )
 
 SOURCES = Table(

@@ -132,6 +132,8 @@ class StreamTable:
     data_timestamp: datetime | None = None
     """When contents last changed."""
     notices: tuple[str, ...] = ()
+    functions: tuple[tuple[str, str], ...] = ()
+    """Users' functions in the query, with what told their bodies when the contents were computed."""
     costs: Costs = field(default_factory=Costs)
 
     @property

@@ -31,6 +31,18 @@ def damaged(bench: Workbench, table: StreamTable) -> str | None:
     return None
 
 
+def other_functions(bench: Workbench, table: StreamTable) -> str | None:
+    """Which function of a user does something else than when the contents were computed, as a reason to start over."""
+    if not table.functions:
+        return None
+    now = bench.functions(table)
+    for name, before in table.functions:
+        # Code of another version of Python, which the first part says, cannot be compared.
+        if name in now and now[name] != before and now[name].split(":")[0] == before.split(":")[0]:
+            return f"function '{name}' was changed"
+    return None
+
+
 def gone(table: StreamTable, source: TableName, heads: Mapping[TableName, Pointer]) -> SchemaChangedError:
     """The error of a refresh whose source is not there any more."""
     name, pin = table.name, table.frontier.of(source)

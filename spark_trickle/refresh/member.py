@@ -18,7 +18,7 @@ from spark_trickle.model.stream_table import RefreshMode, Status, StreamTable
 from spark_trickle.names import TableName
 from spark_trickle.ports import Broken, Staged, Window, Workbench
 from spark_trickle.refresh.choose import cheaper_recomputed, measured, worth_asking
-from spark_trickle.refresh.damage import damaged, gone, require_not_renamed
+from spark_trickle.refresh.damage import damaged, gone, other_functions, require_not_renamed
 from spark_trickle.refresh.decide import (
     NOTHING_CHANGED,
     SMALL_CHANGE_ROWS,
@@ -161,7 +161,7 @@ def _stage(
     require_not_renamed(bench, table, request.heads)
     rebuild = rebuild_before_looking(table, request.mode)
     if rebuild is None:
-        reason = damaged(bench, table) or redefinition
+        reason = damaged(bench, table) or redefinition or other_functions(bench, table)
         rebuild = _other_sources(table, frontier) if reason is None else Rebuild(Action.REINITIALIZE, reason)
     windows: dict[TableName, Window] = {}
     if rebuild is None:
@@ -358,4 +358,5 @@ def _after(bench: Workbench, table: StreamTable, frontier: Frontier, done: _Done
         consecutive_errors=0,
         last_refresh_at=now,
         data_timestamp=now if changed or first else table.data_timestamp,
+        functions=tuple(bench.functions(table).items()),
     )

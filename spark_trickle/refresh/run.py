@@ -244,7 +244,9 @@ class Refresher:
         )
 
     def _run(self, cut: Cut, unit: list[StreamTable], request: Request, started: float) -> list[MemberResult]:
-        if request.mode is not RefreshMode.FULL and all(untouched(table, cut.pointers) for table in unit):
+        # What a function does is known to Spark only: who asks for a refresh is told if it has changed.
+        idle = all(untouched(table, cut.pointers) and not table.functions for table in unit)
+        if request.mode is not RefreshMode.FULL and idle:
             results = [idle_result(table, request, started) for table in unit]
             self.catalog.publish(_publication((), results))
             return results

@@ -23,6 +23,7 @@ from spark_trickle.names import LAKE, TableName, is_internal
 from spark_trickle.ports import Analysis
 from spark_trickle.spark.changing import Changing, changing_parts
 from spark_trickle.spark.failures import sql_errors
+from spark_trickle.spark.fingerprints import function_notices, functions_named
 from spark_trickle.spark.queries import query_frame
 from spark_trickle.spark.user_functions import aggregates
 from spark_trickle.sql.build import build
@@ -126,7 +127,7 @@ def analyze(workspace: Workspace, query: str, meaning: Meaning, stream_tables: I
             reading=fingerprint(plan) if plan is not None else "",
             tree=kept.tree,
             delta_sql=show_plan(plan) if plan is not None else "",
-            notices=(*widened(columns), *kept.notices),
+            notices=(*widened(columns), *kept.notices, *function_notices(workspace, query)),
             normalized=normalized(query),
         ),
         plan,
@@ -152,7 +153,7 @@ def _read(
     """The operators of a query."""
     completions: list[str] = []
     operator = build(query, sources, tuple(name for name, _ in columns), completions)
-    if _mentions(query, workspace.functions) and aggregates(frame) and not _groups(operator):
+    if functions_named(query, workspace.functions) and aggregates(frame) and not _groups(operator):
         raise refused(Refused.USER_AGGREGATE)
     notices = (*query_notices(query), *completions)
     return _Kept(operator, None, show_tree(operator), notices, bool(completions))
@@ -198,12 +199,6 @@ def _views(workspace: Workspace, query: str, sources: _Sources) -> list[TableNam
             found[name] = None
             texts.append(load_view(workspace.session, name).text)
     return list(found)
-
-
-def _mentions(query: str, functions: tuple[str, ...]) -> bool:
-    """Does a word of the query name a user's function?"""
-    known = {name.lower() for name in functions}
-    return bool(known) and any(word.text.lower() in known for word in tokenize(query))
 
 
 def _groups(operator: Operator) -> bool:

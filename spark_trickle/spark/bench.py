@@ -23,6 +23,7 @@ from spark_trickle.ports import Analysis, Broken, Staged, T, Window, Workbench
 from spark_trickle.spark.analysis import AnalyzedQuery, analyze, columns_read
 from spark_trickle.spark.apply import NodeApplier
 from spark_trickle.spark.failures import spark_errors, sql_errors
+from spark_trickle.spark.fingerprints import fingerprints
 from spark_trickle.spark.held import NOTHING_HELD, Held
 from spark_trickle.spark.jobs import counting_jobs, fair_share
 from spark_trickle.spark.lookups import Lookups
@@ -39,10 +40,10 @@ from spark_trickle.spark.turns import Turns
 from spark_trickle.spark.workspace import Workspace, Workspaces
 from spark_trickle.spark.write import NOTHING, Writer, Written
 from spark_trickle.sql.leaves import KeptLeaf, SourceLeaf
-from spark_trickle.storage.changes import ChangeFeed, altered_since
-from spark_trickle.storage.iceberg import History, load, pin, total_records
+from spark_trickle.storage.changes import ChangeFeed
+from spark_trickle.storage.foreign import foreign_write
+from spark_trickle.storage.iceberg import load, pin, total_records
 from spark_trickle.storage.views import view_pin
-from spark_trickle.storage.windows import COMPACTION
 from spark_trickle.storage.windows import Window as FeedWindow
 
 if TYPE_CHECKING:
@@ -177,21 +178,11 @@ class Bench:
         current = java.currentSnapshot()
         return None if current is None else total_records(java, int(current.snapshotId()))
 
+    def functions(self, table: StreamTable) -> dict[str, str]:
+        return fingerprints(self.workspace, table.query)
+
     def foreign_write(self, table: TableName, since: Pin) -> str | None:
-        java = load(self.workspace.session, table)
-        columns = altered_since(self.workspace.session, java, since)
-        if columns is not None:
-            return f"was altered directly: {columns}"
-        current = java.currentSnapshot()
-        if current is None or since.snapshot_id is None:
-            same = current is None and since.snapshot_id is None
-            return None if same else "was written to directly: it has other snapshots"
-        for snapshot in History(self.workspace.session, java).ancestors(int(current.snapshotId())):
-            if snapshot.id == since.snapshot_id:
-                return None
-            if snapshot.operation != COMPACTION:
-                return f"was written to directly: snapshot {snapshot.id} ({snapshot.operation}) is not ours"
-        return f"was written to directly: its snapshot {since.snapshot_id} is no longer in its history"
+        return foreign_write(self.workspace.session, table, since)
 
     def rebuild(
         self,

@@ -21,7 +21,7 @@ from spark_trickle.delta.plan import WEIGHT
 from spark_trickle.errors import InternalError
 from spark_trickle.model.frontier import Pin
 from spark_trickle.names import TableName, quote
-from spark_trickle.storage.columns import Column, altered, changed_column, incomparable, read_columns
+from spark_trickle.storage.columns import Column, changed_column, incomparable, read_columns
 from spark_trickle.storage.iceberg import Bulk, History, Java, JavaTable, java_class, jvm, load, no_arguments, static
 from spark_trickle.storage.netting import net
 from spark_trickle.storage.newest import Newest
@@ -99,7 +99,7 @@ class ChangeFeed:
         if until is not None and until not in history:
             return Broken(f"snapshot {until} of '{table}' does not exist or has expired")
         java, end = self._at(java, history, until)
-        shape = _columns(java.schema(), self._spark)
+        shape = columns_of(java.schema(), self._spark)
         broken = self._schema_broken(java, since, shape, columns)
         if broken is not None:
             return broken
@@ -118,7 +118,7 @@ class ChangeFeed:
         then = java.schemas().get(since.schema_id)
         if then is None or since.uuid != str(java.uuid()):
             return ()  # its window is broken, and says why
-        before = _columns(then, self._spark)
+        before = columns_of(then, self._spark)
         here = columns if columns is not None else [str(field.name()) for field in java.schema().columns()]
         return tuple(name for name in here if name.lower() not in before)
 
@@ -289,7 +289,7 @@ class ChangeFeed:
         schema = java.schemas().get(since.schema_id)
         if schema is None:
             return Broken(f"schema {since.schema_id} of '{since.table}' has expired")
-        return changed_column(_columns(schema, self._spark), after, needed)
+        return changed_column(columns_of(schema, self._spark), after, needed)
 
     # --- rows ---
 
@@ -375,16 +375,7 @@ class ChangeFeed:
         return self._cache
 
 
-def altered_since(spark: SparkSession, java: JavaTable, since: Pin) -> str | None:
-    """What was done to the columns of a table since a version of it; None: nothing that its readers would notice."""
-    now = java.schema()
-    if int(now.schemaId()) == since.schema_id:
-        return None
-    before = java.schemas().get(since.schema_id)
-    return "its columns are others" if before is None else altered(_columns(before, spark), _columns(now, spark))
-
-
-def _columns(schema: Java, spark: SparkSession) -> dict[str, Column]:
+def columns_of(schema: Java, spark: SparkSession) -> dict[str, Column]:
     return read_columns(json.loads(static(spark, "org.apache.iceberg.SchemaParser").toJson(schema)))
 
 

@@ -9,7 +9,7 @@ from pyspark.sql.functions import udf
 from pyspark.sql.types import IntegerType
 
 from spark_trickle.engine import Engine
-from spark_trickle.errors import StreamTableError
+from spark_trickle.errors import NotDifferentialError, StreamTableError
 from spark_trickle.model.refresh import Action
 from spark_trickle.model.stream_table import RefreshMode
 from tests.spark.engines import assert_equals_query, values
@@ -35,3 +35,37 @@ def test_a_function_that_says_it_is_not_deterministic_is_refused(numbers: Engine
     numbers.spark.udf.register("guess", udf(lambda n: n, IntegerType()).asNondeterministic())
     with pytest.raises(StreamTableError, match="not deterministic"):
         numbers.create_stream_table("guesses", "SELECT guess(n) AS n FROM numbers", refresh_mode="DIFFERENTIAL")
+
+
+def test_a_function_whose_body_was_changed_is_noticed(numbers: Engine) -> None:
+    factor = 2
+
+    def times(n: int | None) -> int | None:
+        return None if n is None else factor * n
+
+    register = numbers.spark.udf.register
+    register("times", times, "int")
+    made = numbers.create_stream_table("timed", "SELECT g, times(n) AS d FROM numbers")
+    assert made.effective_mode is RefreshMode.DIFFERENTIAL
+    assert any("'times'" in notice and "changed" in notice for notice in made.notices)
+    wary = numbers.create_stream_table("wary", "SELECT TIMES(n) AS d FROM numbers", strict=True)
+    assert [name for name, _ in wary.functions] == ["times"]
+    plain = numbers.create_stream_table("plain", "SELECT n FROM numbers")
+    assert (plain.functions, plain.notices) == ((), ())
+
+    register("times", times, "int")
+    assert numbers.refresh_stream_table("timed").action is Action.NO_DATA, "it is the same function"
+    numbers.sql("INSERT INTO numbers VALUES ('c', 7)")
+    assert numbers.refresh_stream_table("timed").action is Action.DIFFERENTIAL
+    factor = 3
+    register("times", times, "int")
+    outcome = numbers.refresh_stream_table("timed")
+    assert (outcome.action, outcome.reason) == (Action.REINITIALIZE, "function 'times' was changed")
+    assert numbers.history("timed")[0].reason == outcome.reason
+    assert_equals_query(numbers, "timed")
+    with pytest.raises(NotDifferentialError, match="function 'times' was changed"):
+        numbers.refresh_stream_table("wary")
+    assert numbers.refresh_stream_table("wary", mode="FULL").action is Action.FULL
+    numbers.sql("INSERT INTO numbers VALUES ('d', 8)")
+    assert [each.action for each in numbers.refresh_stream_tables(["timed", "wary"])] == [Action.DIFFERENTIAL] * 2
+    assert_equals_query(numbers, "wary")

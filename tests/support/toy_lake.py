@@ -79,6 +79,9 @@ class ToyBench:
     def total_rows(self, table: TableName) -> int | None:
         return None
 
+    def functions(self, table: StreamTable) -> dict[str, str]:
+        return {}
+
     def foreign_write(self, table: TableName, since: Pin) -> str | None:
         return None
 
