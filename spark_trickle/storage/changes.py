@@ -149,7 +149,7 @@ class ChangeFeed:
             return self._no_rows(java)
         then = self._schema_at(java, snapshot)
         if then is not None:
-            now = _columns(java.schema(), self._spark)
+            now = columns_of(java.schema(), self._spark)
             names = [name.lower() for name in columns] if columns is not None else list(now)
             if all(
                 name in then and then[name].id == now[name].id and then[name].type == now[name].type for name in names
@@ -162,7 +162,7 @@ class ChangeFeed:
         """The columns that a version was written with; None: nobody knows any more."""
         number = History(self._spark, java)[snapshot].schema_id
         schema = None if number is None else java.schemas().get(number)
-        return None if schema is None else _columns(schema, self._spark)
+        return None if schema is None else columns_of(schema, self._spark)
 
     def release(self) -> None:
         """Forget the files that were handed to Spark: frames made before can no longer be read."""
