@@ -16,7 +16,7 @@ from spark_trickle.delta.plan import (
     WEIGHT,
     Bag,
     Column,
-    Describe,
+    Describer,
     Groups,
     MaintenancePlan,
     Node,
@@ -27,7 +27,7 @@ from spark_trickle.delta.rules.distinct import counted
 from spark_trickle.delta.types import cast, hard_to_group
 from spark_trickle.delta.upkeep import Upkeep, self_kept
 from spark_trickle.sql.functions import ALGEBRAIC, function_name
-from spark_trickle.sql.leaves import KeptLeaf, Leaf, SourceLeaf, StepLeaf, Version, leaf_table, leaves_of, resolve
+from spark_trickle.sql.leaves import KeptLeaf, Leaf, SourceLeaf, StepLeaf
 from spark_trickle.sql.operators import (
     Again,
     Aggregate,
@@ -58,9 +58,9 @@ from spark_trickle.sql.render import render
 from spark_trickle.sql.rewrite import simplified
 
 
-def plan(operator: Operator, describe: Describe) -> MaintenancePlan:
+def plan(operator: Operator, describer: Describer) -> MaintenancePlan:
     """What keeps the result of a query, whose tree has the output names, as `build` gives it."""
-    planner = _Planner(describe)
+    planner = _Planner(describer)
     tree = simplified(two_levels(planner.aligned(operator), planner.columns))
     sources = tuple(leaf for leaf in _inputs(tree) if isinstance(leaf, SourceLeaf))
     if any(item.source.lower() == WEIGHT for scan in scans(tree) for item in scan.items):
@@ -72,32 +72,42 @@ def plan(operator: Operator, describe: Describe) -> MaintenancePlan:
 
 @dataclass(slots=True)
 class _Planner:
-    describe: Describe
+    describer: Describer
     nodes: list[Node] = field(default_factory=list)
-    made: list[tuple[Operator, Operator]] = field(default_factory=list)
+    kinds: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Types of the columns of each node, by its label."""
+    made: dict[Operator, Operator] = field(default_factory=dict)
     """Groupings that have a node already, and what stands in their place: the same grouping twice is kept once."""
+    unions: dict[Operator, Operator] = field(default_factory=dict)
+    """Trees whose unions are aligned: what a query reads in several places is looked at once."""
 
     def columns(self, operator: Operator) -> tuple[Column, ...]:
-        """Types of an operator's columns; nodes do not exist yet, so their queries stand in for them."""
-        query: exp.Expr = render(operator)
-        for node in reversed(self.nodes):
-            query = _inlined(query, node)
-        assert isinstance(query, exp.Query)
-        return self.describe(query)
+        """Types of an operator's columns."""
+        return self.describer.describe(render(operator))
 
     def aligned(self, operator: Operator) -> Operator:
         """Branches of a union cast to its types: a change of one branch alone must have them too."""
+        if operator not in self.unions:
+            self.unions[operator] = self._aligned(operator)
+        return self.unions[operator]
+
+    def _aligned(self, operator: Operator) -> Operator:
         if isinstance(operator, Recursion):  # what its step reads of itself has no type by itself
             return replace(operator, base=self.aligned(operator.base))
         operator = with_inputs(operator, tuple(self.aligned(source) for source in inputs(operator)))
         if not isinstance(operator, UnionAll):
             return operator
-        kinds = [found.type for found in self.columns(operator)]
-        branches = tuple(self._branch(source, kinds) for source in operator.inputs)
+        mine = [[found.type for found in self.columns(source)] for source in operator.inputs]
+        if all(kinds == mine[0] for kinds in mine):
+            return replace(operator, aligned=True)
+        wanted = [found.type for found in self.columns(operator)]
+        branches = tuple(
+            self._branch(source, kinds, wanted) for source, kinds in zip(operator.inputs, mine, strict=True)
+        )
         return replace(operator, inputs=branches, aligned=True)
 
-    def _branch(self, source: Operator, kinds: list[str]) -> Operator:
-        mine = [found.type for found in self.columns(source)]
+    @staticmethod
+    def _branch(source: Operator, mine: list[str], kinds: list[str]) -> Operator:
         if mine == kinds:
             return source
         items = tuple(
@@ -108,15 +118,14 @@ class _Planner:
 
     def cut(self, operator: Operator) -> Operator:
         """The tree with a leaf in the place of each grouping, which becomes a node."""
-        for known, instead in self.made:
-            if known == operator:
-                return instead
+        if operator in self.made:
+            return self.made[operator]
         if _again(operator):
             return operator
         made = self._cut(operator)
         if made is None:
             return with_inputs(operator, tuple(self.cut(source) for source in inputs(operator)))
-        self.made.append((operator, made))
+        self.made[operator] = made
         return made
 
     def _cut(self, operator: Operator) -> Operator | None:
@@ -126,7 +135,7 @@ class _Planner:
             if keys is None or not operator.columns:
                 return None  # a projection above drops a key, or leaves nothing to keep: cut below it
             whole = self._over_cut_core(operator)
-            return self._leaf(self._added(self._partitions(None, whole, keys)), whole)
+            return self._leaf(self._added(self._partitions(None, whole, keys)))
         if not isinstance(operator, (Distinct, Aggregate)):
             return None
         operator = replace(operator, input=self.cut(operator.input))
@@ -138,18 +147,20 @@ class _Planner:
         typed = {new.name for new, old in zip(kept.aggregate.keys, grouping.keys, strict=True) if new != old}
         wanted = tuple(Item(item.name, exp.Null()) if item.name in typed else item for item in wanted)
         node = self._added(self._groups(None, kept, kept.aggregate.columns))
-        return Project(self._leaf(node, kept.aggregate), wanted)
+        return Project(self._leaf(node), wanted)
 
     def _added(self, node: Node) -> Node:
         """The node among those of the plan; what is the same already is not kept twice."""
         known = next((other for other in self.nodes if other.label == node.label), None)
         if known is None:
             self.nodes.append(node)
+            found = self.describer.keep(node.leaf, node.query)
+            self.kinds[node.label] = {column.name: column.type for column in found}
         return known or node
 
-    def _leaf(self, node: Node, operator: Operator) -> Scan:
+    def _leaf(self, node: Node) -> Scan:
         """The node as what the rest of the tree reads."""
-        kinds = {found.name: found.type for found in self.columns(operator)}
+        kinds = self.kinds[node.label]
         for name in node.columns:
             if kinds[name] != "void" and unheld(kinds[name]) is not None:
                 raise refused(Refused.STATE_TYPE, name=name, kind=kinds[name].upper())
@@ -167,7 +178,7 @@ class _Planner:
 
     def _bag_leaf(self, operator: Operator) -> Operator:
         operator = Project(operator, tuple(Item(name, column(name)) for name in operator.columns))
-        return self._leaf(self._added(self._bag(None, operator)), operator)
+        return self._leaf(self._added(self._bag(None, operator)))
 
     def _partitions(self, label: str | None, tree: Operator, keys: tuple[tuple[str, str], ...]) -> Node:
         core = _core(tree)
@@ -184,15 +195,10 @@ class _Planner:
 
     def public_partitions(self, tree: Operator) -> bool:
         """A window whose partition keys are among the columns of the result is kept in the public table itself."""
-        if _core(tree) is None:
-            return False
-        cut = _Planner(self.describe)
-        whole = cut._over_cut_core(tree)
-        keys = _kept_keys(whole)
+        keys = None if _core(tree) is None else _kept_keys(tree)
         if keys is None:
             return False
-        self.nodes = cut.nodes
-        self.nodes.append(self._partitions(PUBLIC, whole, keys))
+        self.nodes.append(self._partitions(PUBLIC, self._over_cut_core(tree), keys))
         return True
 
     def _kept(self, aggregate: Aggregate, *, lean: bool = False) -> Upkeep:
@@ -226,17 +232,15 @@ class _Planner:
         wanted = {item.expression.name: item.name for item in tree.items if item.is_rename}
         if len(wanted) != len(tree.items) or set(wanted) != set(tree.input.columns):
             return False
-        cut = _Planner(self.describe)
-        below = cut.cut(tree.input.input)
+        below = self.cut(tree.input.input)  # as it will be cut if the grouping needs more state than it has columns
         aggregate = Aggregate(
             below,
             tuple(Item(wanted[key.name], key.expression) for key in tree.input.keys),
             tuple(Item(wanted[call.name], call.expression) for call in tree.input.calls),
         )
-        kept = cut._kept(aggregate, lean=True)
+        kept = self._kept(aggregate, lean=True)
         if kept.added:
             return False
-        self.nodes = cut.nodes
         self.nodes.append(self._groups(PUBLIC, kept, tree.columns))
         return True
 
@@ -310,28 +314,6 @@ def _again(operator: Operator) -> bool:
 def _plain(operator: Operator) -> bool:
     """Rows of one table, or of several one after another: reading them again is all there is to it."""
     return isinstance(operator, (Scan, Filter, Project, UnionAll, OneRow)) and all(map(_plain, inputs(operator)))
-
-
-def _inlined(query: exp.Expr, node: Node) -> exp.Expr:
-    def replaced(version: Version, leaf: Leaf) -> exp.Expr:
-        return node.query.subquery(copy=True) if leaf == node.leaf else leaf_table(leaf, version)
-
-    read = any(leaf == node.leaf for _, leaf in leaves_of(query))
-    return _told_apart(resolve(query, replaced)) if read else query
-
-
-def _told_apart(query: exp.Expr) -> exp.Expr:
-    """Recursions of parts that were put in several times get names of their own; the dialect lists all at the top."""
-    ctes = [cte for found in query.find_all(exp.With) for cte in found.expressions]
-    if len({cte.alias for cte in ctes}) == len(ctes):
-        return query
-    for number, cte in enumerate(reversed(ctes)):  # inner ones first: what is left of a name is the outer one's
-        old, new = cte.alias, exp.to_identifier(f"{cte.alias}_{number}", quoted=True)
-        for table in cte.parent.parent.find_all(exp.Table):
-            if table.name == old and not table.db:
-                table.set("this", new.copy())
-        cte.args["alias"].set("this", new)
-    return query
 
 
 def _names(expression: exp.Expr) -> set[str]:

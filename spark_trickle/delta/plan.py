@@ -8,10 +8,9 @@ and after the window, and its changes, which have its columns and an integer wei
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from sqlglot import exp
 
@@ -40,8 +39,16 @@ class Column:
     nullable: bool = True
 
 
-Describe = Callable[[exp.Query], tuple[Column, ...]]
-"""Tells the columns of a query over leaves, without running it."""
+class Describer(Protocol):
+    """Tells the columns of queries over leaves, without running them."""
+
+    def describe(self, query: exp.Query) -> tuple[Column, ...]:
+        """The columns of a query over sources and over nodes that it was told of."""
+        ...
+
+    def keep(self, leaf: StateLeaf, query: exp.Query) -> tuple[Column, ...]:
+        """From now on there is this node; its columns are those of the query."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

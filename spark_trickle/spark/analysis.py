@@ -22,6 +22,7 @@ from spark_trickle.model.stream_table import Source
 from spark_trickle.names import LAKE, TableName, is_internal
 from spark_trickle.ports import Analysis
 from spark_trickle.spark.changing import Changing, changing_parts
+from spark_trickle.spark.describing import Describing
 from spark_trickle.spark.failures import sql_errors
 from spark_trickle.spark.fingerprints import function_notices, functions_named
 from spark_trickle.spark.queries import query_frame
@@ -161,8 +162,9 @@ def _read(
 
 def _planned(workspace: Workspace, operator: Operator, kept: _Kept, columns: tuple[tuple[str, str], ...]) -> _Kept:
     """With what keeps its answer."""
-    plan = make_plan(operator, lambda found: _describe(workspace, found))
-    _check_types(workspace, plan, columns)
+    with Describing(workspace) as described:
+        plan = make_plan(operator, described)
+        _check_types(described.describe(plan.public.query), columns)
     return replace(kept, plan=plan)
 
 
@@ -223,14 +225,6 @@ def _sources(tables: list[TableName], views: list[TableName], known: set[TableNa
     return tuple(listed)
 
 
-def _describe(workspace: Workspace, query: exp.Expr) -> tuple[Column, ...]:
-    """Spark's own idea of the types of a query over sources."""
-
-    with sql_errors("the maintenance plan"):
-        fields = workspace.session.sql(_over_sources(query).sql(dialect="spark")).schema.fields
-    return tuple(Column(field.name, field.dataType.simpleString(), field.nullable) for field in fields)
-
-
 def _over_sources(query: exp.Expr) -> exp.Expr:
     """A query over leaves as one over the tables themselves."""
 
@@ -253,9 +247,8 @@ def _whole(plan: MaintenancePlan) -> exp.Expr:
     return resolve(plan.public.query, inlined)
 
 
-def _check_types(workspace: Workspace, plan: MaintenancePlan, wanted: tuple[tuple[str, str], ...]) -> None:
+def _check_types(found: tuple[Column, ...], wanted: tuple[tuple[str, str], ...]) -> None:
     """The plan must give exactly Spark's types, down to the names of struct fields; else it is not used."""
-    found = _describe(workspace, _whole(plan))
     for (name, kind), column in zip(wanted, found, strict=True):
         if column.type != kind:
             raise refused(Refused.OTHER_TYPE, name=name, found=column.type, wanted=kind)

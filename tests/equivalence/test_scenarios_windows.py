@@ -137,20 +137,20 @@ def test_c1_a_cycle_and_changes_both_ways_in_one_window() -> None:
     assert (3.0, 6.0) in stream.rows()
 
 
-def test_a_recursion_that_is_read_twice_has_two_names_in_one_text() -> None:
-    lake = Lake([Table("e", "s INTEGER, t INTEGER")])
+def test_a_recursion_below_two_nodes_is_described_once() -> None:
     query = (
         "SELECT s FROM e WHERE s NOT IN (SELECT COUNT(*) FROM (WITH RECURSIVE r(a, n) AS (SELECT s, 0 FROM e UNION ALL "
         "SELECT e.t, r.n + 1 FROM r JOIN e ON r.a = e.s WHERE r.n < 2) SELECT a, n FROM r) AS x GROUP BY x.a)"
     )
     described: list[exp.Query] = []
 
-    def describe(asked: exp.Query) -> tuple[Column, ...]:
-        described.append(asked)
-        return lake.describe(asked)
+    class Listening(Lake):
+        def describe(self, query: exp.Query) -> tuple[Column, ...]:
+            described.append(query)
+            return super().describe(query)
 
-    plan(build(query, lake), describe)
+    lake = Listening([Table("e", "s INTEGER, t INTEGER")])
+    plan(build(query, lake), lake)
+    assert any(asked.find(exp.CTE) for asked in described)
     for asked in described:
-        names = [cte.alias for cte in asked.find_all(exp.CTE)]
-        assert len(set(names)) == len(names), asked.sql(dialect="spark")
-    assert any(len(list(asked.find_all(exp.CTE))) > 1 for asked in described)
+        assert len(list(asked.find_all(exp.CTE))) <= 1, asked.sql(dialect="spark")

@@ -28,7 +28,7 @@ from spark_trickle.delta.plan import PUBLIC, WEIGHT, Bag, Column, Delta, Mainten
 from spark_trickle.errors import NotFoundError
 from spark_trickle.names import DEFAULT_NAMESPACE, TableName
 from spark_trickle.sql.build import build
-from spark_trickle.sql.leaves import KeptLeaf, Leaf, SourceLeaf, StateLeaf, Version, leaf_table, leaves_of
+from spark_trickle.sql.leaves import KeptLeaf, Leaf, SourceLeaf, StateLeaf, Version, leaf_table, leaves_of, resolve
 from spark_trickle.sql.parse import parse_query
 from spark_trickle.sql.sources import SourceTable, SourceView
 from tests.support.duck_dialect import duck_sql, in_duckdb
@@ -70,10 +70,11 @@ class Lake:
     answers: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for schema in ("before", "after", "changes", "step"):
+        for schema in ("before", "after", "changes", "step", "planned"):
             self.run(f"CREATE SCHEMA {schema}")
         self.schemas: dict[str, tuple[tuple[str, str], ...]] = {}
         self.required: set[str] = set()
+        self.planned: dict[Leaf, bool] = {}
         for table in self.tables:
             leaf = source(table.name)
             self.run(f"CREATE TABLE {duck_name(leaf)} ({table.columns})")
@@ -121,16 +122,33 @@ class Lake:
         return SourceTable(source(name).table, self.schemas[name])
 
     def describe(self, query: exp.Query) -> tuple[Column, ...]:
-        outputs = query.selects
-        # What stands beside a row without partner is NULL, whatever the column says.
-        certain = not any(join.side in ("LEFT", "RIGHT", "FULL") and not join.kind for join in query.find_all(exp.Join))
-        certain &= all(isinstance(leaf, SourceLeaf) for _, leaf in leaves_of(query))
-        required = self.required if certain else set()
-        found = self.run(f"DESCRIBE {duck_sql(query, copy=False)}")
+        required = self.required if self._certain(query) else set()
+        found = self.run(f"DESCRIBE {self._over_planned(query)}")
         return tuple(
             Column(name, spark_type(kind), not _is_required(output, required))
-            for (name, kind, *_), output in zip(found, outputs, strict=True)
+            for (name, kind, *_), output in zip(found, query.selects, strict=True)
         )
+
+    def keep(self, leaf: StateLeaf, query: exp.Query) -> tuple[Column, ...]:
+        self.run(f'CREATE OR REPLACE TABLE planned."{leaf}" AS SELECT * FROM ({self._over_planned(query)}) LIMIT 0')
+        self.planned[leaf] = self._certain(query)
+        return self.describe(query)
+
+    def _certain(self, query: exp.Query) -> bool:
+        """Is no column NULL that no table has as NULL? What stands beside a row without partner is."""
+        padded = any(join.side in ("LEFT", "RIGHT", "FULL") and not join.kind for join in query.find_all(exp.Join))
+        return not padded and all(
+            isinstance(leaf, SourceLeaf) or self.planned.get(leaf, False) for _, leaf in leaves_of(query)
+        )
+
+    def _over_planned(self, query: exp.Query) -> str:
+        """The query over nodes that do not exist yet: over empty tables with their columns."""
+
+        def empty(version: Version, leaf: Leaf) -> exp.Expr:
+            planned = leaf in self.planned
+            return exp.table_(str(leaf), db="planned", quoted=True) if planned else leaf_table(leaf, version)
+
+        return duck_sql(resolve(query, empty), copy=False)
 
     def answer(self, query: str) -> Counter[Row]:
         """The user's query over the sources as they are now."""
@@ -174,7 +192,7 @@ class Kept:
     """Look also at what is made on the way: each node, the whole rewritten table, the change that is told."""
 
     def __post_init__(self) -> None:
-        self.maintenance = plan(build(self.text, self.lake), self.lake.describe)
+        self.maintenance = plan(build(self.text, self.lake), self.lake)
         if len(self.text) % 2:
             self.large = {leaf: 10 ** (place % 3) for place, leaf in enumerate(self.maintenance.sources)}
         for node in self.maintenance.nodes:
