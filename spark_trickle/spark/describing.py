@@ -1,5 +1,5 @@
-"""What columns the queries of a plan have, as Spark tells it. Sources and nodes are empty relations here: Spark looks at
-each part of a plan by itself, however deep the plan is, and opens no table twice.
+"""What columns the queries of a plan have, as Spark tells it. Sources and nodes are empty relations here, so Spark
+looks at each part of a plan by itself, however deep the plan is, and opens no table twice.
 """
 
 from __future__ import annotations

@@ -13,11 +13,11 @@ from sqlglot import exp
 from spark_trickle.errors import SqlError
 from spark_trickle.sql.completed import complete
 from spark_trickle.sql.functions import algebraic, function_name, has_aggregate, is_generator
-from spark_trickle.sql.operators import column
+from spark_trickle.sql.operators import column, dotted
 from spark_trickle.sql.parse import unsupported, wrong
 from spark_trickle.sql.refusals import Refused
 from spark_trickle.sql.scope import AmbiguousError, Scope
-from spark_trickle.sql.shorthand import BOUND, exact_decimal, variant_path, without_stars
+from spark_trickle.sql.shorthand import BOUND, exact_decimal, named_by_text, variant_path, without_stars
 
 
 class Subqueries(Protocol):
@@ -80,9 +80,12 @@ def _bind(node: exp.Expr, where: Binding) -> None:
     variant = variant_path(node)
     if variant is not None:
         node = node.replace(variant)
-    if isinstance(node, exp.Column) and node.meta.get(BOUND):
+    if isinstance(node, (exp.Column, exp.Dot)) and node.meta.get(BOUND):
         return
-    without_stars(node, where.scope)
+    without_stars(node, where.scope, where.subqueries.kinds)
+    written = named_by_text(node)
+    if written is not None:
+        node = node.replace(dotted(written))
     if isinstance(node, (exp.Column, exp.Dot)):
         parts = _parts(node)
         if parts is not None:
@@ -178,9 +181,7 @@ def _resolve(node: exp.Expr, parts: list[exp.Identifier], where: Binding) -> exp
             raise _not_found(node, names, where)
         base, fields = column(around[0]), list(around[1])
     base.meta.update({key: value for key, value in parts[0].meta.items() if key == "start"})
-    for name in fields:
-        base = exp.Dot(this=base, expression=exp.to_identifier(name, quoted=True))
-    return base
+    return dotted(fields, base)
 
 
 def _not_found(node: exp.Expr, names: list[str], where: Binding) -> SqlError:

@@ -5,7 +5,7 @@ expressions in `bind`, simplifications in `rewrite`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
@@ -32,12 +32,15 @@ from spark_trickle.sql.operators import (
     inputs,
 )
 from spark_trickle.sql.parse import parse_query, unsupported, wrong
+from spark_trickle.sql.pipes import PIPED
 from spark_trickle.sql.recursion import again, recursion, refers_to_itself
 from spark_trickle.sql.refusals import Refused, refused
 from spark_trickle.sql.relations import Built, Relation, union_all
 from spark_trickle.sql.rewrite import simplified
+from spark_trickle.sql.rows_read import piped
 from spark_trickle.sql.scope import Names, Scope, is_reserved
 from spark_trickle.sql.set_operations import set_operation
+from spark_trickle.sql.shorthand import named_by_text
 from spark_trickle.sql.sources import SourceCatalog, SourceView
 from spark_trickle.sql.subqueries import Pending
 
@@ -70,7 +73,7 @@ def build(
         completions.extend(dict.fromkeys(builder.completions))
     names = output_names or built.names
     if len(names) != len(built.outputs):
-        raise UserError(f"the query has {len(built.outputs)} columns, and {len(names)} names were given")
+        raise SqlError(f"the query has {len(built.outputs)} columns, and {len(names)} names were given")
     _check_outputs(names)
     items = tuple(Item(name, column(found)) for name, (_, found) in zip(names, built.outputs, strict=True))
     return simplified(Project(built.operator, items))
@@ -176,6 +179,8 @@ class Builder:
         match node:
             case exp.Table():
                 found = self._table(node, ctes)
+            case exp.Subquery() if node.meta.get(PIPED):
+                found = piped(self, node.this, ctes, outer)
             case exp.Subquery() if isinstance(node.this, (exp.Table, exp.Subquery)) and not node.alias:
                 found = self.relation(node.this, ctes, outer)
             case exp.Subquery():
@@ -210,10 +215,11 @@ class Builder:
         return built.under((node.alias,) if node.alias else (), columns)
 
     def _table(self, node: exp.Table, ctes: Mapping[str, Cte]) -> Relation:
-        if not isinstance(node.this, exp.Identifier):
+        named = named_by_text(node.this)
+        if named is None and not isinstance(node.this, exp.Identifier):
             where = Binding(self.text, Scope(), Pending(self, ctes))
             return generators.table_function(self, node, where)
-        parts = tuple(part.name for part in node.parts)
+        parts = tuple(named or (part.name for part in node.parts))
         qualifier = (node.alias,) if node.alias else parts
         alias = node.args.get("alias")
         columns = tuple(found.name for found in alias.args.get("columns") or ()) if alias else ()

@@ -5,9 +5,8 @@ pass over without a word is refused here, before it looks.
 from __future__ import annotations
 
 from sqlglot import exp
-from sqlglot.tokenizer_core import TokenType
 
-from spark_trickle.sql.parse import tokenize, unsupported
+from spark_trickle.sql.parse import unsupported
 from spark_trickle.sql.refusals import Refused
 
 _CUT = frozenset({"with_", "order", "limit", "offset", "sort", "distribute", "cluster"})
@@ -31,11 +30,7 @@ _READ: tuple[tuple[type[exp.Expr], frozenset[str]], ...] = (
 
 
 def check_clauses(tree: exp.Expr, text: str) -> None:
-    """Refuse what would be passed over, and |>, whose steps the parser puts into one SELECT: cut, then filtered, would
-    become filtered, then cut.
-    """
-    if any(token.token_type is TokenType.PIPE_GT for token in tokenize(text)):
-        raise unsupported(text, None, Refused.PIPE, "|>")
+    """Refuse what would be passed over."""
     for node in tree.walk():
         if isinstance(node, exp.QueryTransform):
             raise unsupported(text, node, Refused.TRANSFORM, "TRANSFORM")

@@ -161,6 +161,8 @@ def spark_name(node: exp.Expr) -> str:
     >>> [spark_name(entry) for entry in parse_query("SELECT COUNT(*), Sum(amount)").selects]
     ['count(1)', 'sum(amount)']
     """
+    if isinstance(node, exp.Paren):
+        return spark_name(node.unnest())
     if isinstance(node, exp.Alias):
         return str(node.alias)
     if isinstance(node, exp.Column):

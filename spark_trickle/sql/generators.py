@@ -90,8 +90,11 @@ def table_function(builder: Builder, node: exp.Table, where: Binding) -> Relatio
 def lateral_join(builder: Builder, left: Relation, node: exp.Join, where: Binding) -> Relation:
     """JOIN LATERAL of a generator."""
     lateral = node.this
-    if not is_generator(lateral.this):
-        raise _unknown(builder, lateral.this)
+    call, ranged = lateral.this, function_name(lateral.this) == "range"
+    if ranged:
+        call = _range(builder, call)
+    if not is_generator(call):
+        raise _unknown(builder, call)
     side = (node.side or "").upper()
     condition = node.args.get("on") or exp.true()
     always = isinstance(condition, exp.Boolean) and bool(condition.this)
@@ -103,7 +106,7 @@ def lateral_join(builder: Builder, left: Relation, node: exp.Join, where: Bindin
         raise unsupported(builder.text, lateral, Refused.GENERATOR_WITHOUT_ON, "LATERAL", name=name)
     alias = lateral.args.get("alias")
     names = tuple(found.name for found in alias.args.get("columns") or ()) if alias else ()
-    made = _generator(lateral.this, names, where, builder, outer=bool(side))
+    made = _generator(call, names or (("id",) if ranged else ()), where, builder, outer=bool(side))
     relation = made.beside(left, ((lateral.alias or function_name(lateral.this)).lower(),))
     if always:
         return relation
@@ -117,7 +120,9 @@ def _generator(
 ) -> Generator:
     bound = call.copy()
     for part in list(bound.expressions):
-        part.replace(bind(part, where))
+        # What has one argument may have it by name.
+        value = part.expression if isinstance(part, exp.Kwarg) and len(bound.expressions) == 1 else part
+        part.replace(bind(value, where))
     function = function_name(bound)
     if function.endswith("_outer"):
         function, outer = function.removesuffix("_outer"), True

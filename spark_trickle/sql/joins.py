@@ -134,10 +134,11 @@ def _using(builder: Builder, left: Relation, right: Relation, names: list[str], 
 
 
 def _only(scope: Scope, name: str, builder: Builder, node: exp.Join) -> Visible:
-    found = scope.find([name])
+    """The column of a name; of several the first, as in Spark."""
+    found = next((v for v in scope.columns if v.name.lower() == name.lower() and not v.hidden), None)
     if found is None:
         raise wrong(builder.text, node, f"column '{name}' of USING does not exist on both sides")
-    return next(v for v in scope.columns if v.column == found[0] and v.name.lower() == name.lower() and not v.hidden)
+    return found
 
 
 def _lateral(builder: Builder, left: Relation, node: exp.Join, ctes: Mapping[str, Cte], outer: Scope) -> Relation:

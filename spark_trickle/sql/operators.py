@@ -7,7 +7,7 @@ with one more column that holds the weight.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -295,6 +295,15 @@ OPERATORS: tuple[type, ...] = (
 def column(name: str, table: str | None = None) -> exp.Column:
     """A column of the tree as an expression."""
     return exp.column(exp.to_identifier(name, quoted=True), table=exp.to_identifier(table, quoted=True))
+
+
+def dotted(names: Sequence[str], base: exp.Expr | None = None) -> exp.Expr:
+    """A field of a field of a base, or of the column that the first name is."""
+    for name in names:
+        part = exp.to_identifier(name, quoted=True)
+        base = exp.column(part) if base is None else exp.Dot(this=base, expression=part)
+    assert base is not None
+    return base
 
 
 def used(expression: exp.Expr) -> set[str]:

@@ -12,6 +12,7 @@ from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from spark_trickle.errors import SqlError, UnsupportedSqlError
+from spark_trickle.sql.pipes import PipeParser
 from spark_trickle.sql.refusals import Refused, refused
 
 _UNDERSTOOD = ("COUNT", "SUM", "AVG", "MIN", "MAX")
@@ -32,7 +33,7 @@ class TrickleSpark(Spark):
             suffix: kind for suffix, kind in Spark.Tokenizer.NUMERIC_LITERALS.items() if suffix != "BD"
         }
 
-    class Parser(SparkParser):
+    class Parser(PipeParser):
         COLON_IS_VARIANT_EXTRACT = True
         RANGE_PARSERS: ClassVar[dict[Any, Any]] = {
             kind: read for kind, read in SparkParser.RANGE_PARSERS.items() if kind != TokenType.FOR

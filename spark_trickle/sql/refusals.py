@@ -87,9 +87,6 @@ class Refused(Enum):
         "{name} in FROM", "there is no rule for it", "Put it in a subquery; at the start of FROM leave LATERAL out"
     )
     QUERY_FORM = Refusal("{name} as a query", "there is no rule for it", "Write SELECT ... FROM ...")
-    PIPE = Refusal(
-        "|>", "the order of its steps would not be kept", "Write one SELECT per step, each over the one before in FROM"
-    )
     CLAUSE = Refusal("{name}", "there is no rule for it", "Leave it out")
     RESERVED_NAME = Refusal(
         "a column called {name}",

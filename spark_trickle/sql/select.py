@@ -36,7 +36,8 @@ from spark_trickle.sql.operators import (
     used,
 )
 from spark_trickle.sql.parse import wrong
-from spark_trickle.sql.relations import Built, Relation, in_order, separated
+from spark_trickle.sql.relations import Built, in_order, separated
+from spark_trickle.sql.rows_read import rows_read
 from spark_trickle.sql.scope import Names, Scope
 from spark_trickle.sql.stars import starred
 from spark_trickle.sql.subqueries import Pending
@@ -57,19 +58,12 @@ class Output:
 def select(builder: Builder, node: exp.Select, ctes: Mapping[str, Cte], outer: Scope) -> Built:
     """One SELECT as an operator."""
     name_windows(node, builder.text)
-    relation = _from(builder, node, ctes, outer)
     pending = Pending(builder, ctes)
-    for view in node.args.get("laterals") or ():
-        where = Binding(builder.text, relation.scope, pending, outer=outer)
-        relation = generators.lateral_view(builder, relation, view, where)
+    relation = rows_read(builder, node, pending, outer)
     if has_sets(node.args.get("group")):
         relation = separated(relation, builder.names, builder.kinds)
     where = Binding(builder.text, relation.scope, pending, outer=outer)
     operator = relation.operator
-    condition = node.args.get("where")
-    if condition is not None:
-        bound = without_aggregates(bind(condition.this, where), "WHERE", where)
-        operator = pending.filtered(operator, bound)
     shown, made = _outputs(node, where, builder)
     having = _having(node, where, shown)
     cut, order = _order(builder, node, shown, where)
@@ -81,7 +75,7 @@ def select(builder: Builder, node: exp.Select, ctes: Mapping[str, Cte], outer: S
         one_row = node.args.get("group") is None and having is None
     else:
         operator = pending.beside(operator)
-        one_row = isinstance(relation.operator, OneRow) and condition is None
+        one_row = isinstance(relation.operator, OneRow)
     for found in made:
         operator, one_row = found.over(operator), False
     if pending.found or has_window(output.expression for output in outputs):
@@ -162,20 +156,10 @@ def _exactly(built: Built, names: Names) -> Operator:
     return in_order(Built(built.operator, tuple((name, name) for name in once)), names)
 
 
-def _from(builder: Builder, node: exp.Select, ctes: Mapping[str, Cte], outer: Scope) -> Relation:
-    clause = node.args.get("from_")
-    if clause is None:
-        return Relation(OneRow(), Scope())
-    relation = builder.relation(clause.this, ctes, outer)
-    for join in node.args.get("joins") or ():
-        relation = builder.join(relation, join, ctes, outer)
-    return relation
-
-
 def _outputs(node: exp.Select, where: Binding, builder: Builder) -> tuple[list[Output], list[generators.Generator]]:
     outputs: list[Output] = []
     made: list[generators.Generator] = []
-    aliases: dict[str, exp.Expr] = {}
+    aliases = _number_of_set(node)
     for entry in node.expressions:
         star = starred(entry, where, builder.kinds)
         if star is not None:
@@ -195,12 +179,19 @@ def _outputs(node: exp.Select, where: Binding, builder: Builder) -> tuple[list[O
     return outputs, made
 
 
+def _number_of_set(node: exp.Select) -> dict[str, exp.Expr]:
+    """`grouping__id`, which grouping sets have as if it were a column."""
+    return {"grouping__id": exp.Anonymous(this="grouping_id")} if has_sets(node.args.get("group")) else {}
+
+
 def _having(node: exp.Select, where: Binding, outputs: list[Output]) -> exp.Expr | None:
     clause = node.args.get("having")
     if clause is None:
         return None
-    aliases = {output.name.lower(): output.expression for output in outputs}
+    aliases = _number_of_set(node) | {output.name.lower(): output.expression for output in outputs}
     bound = bind(clause.this, Binding(where.text, where.scope, where.subqueries, aliases, where.outer))
+    if not isinstance(bound.unnest(), (exp.Predicate, exp.Connector, exp.Not, exp.Boolean, exp.Column)):
+        bound = exp.cast(bound, exp.DType.BOOLEAN)  # as Spark does; nowhere else
     return without_windows(bound, "HAVING", where)
 
 
@@ -211,7 +202,7 @@ def _keys(group: exp.Group, outputs: list[Output], where: Binding) -> list[exp.E
             for output in outputs
             if not has_aggregate(output.expression) and not has_window([output.expression])
         ]
-        return [key for key in listed if not key.meta.get(generators.GENERATED)]
+        return list(dict.fromkeys(key for key in listed if not key.meta.get(generators.GENERATED)))
     return list(dict.fromkeys(_key(entry, outputs, where) for entry in group.expressions))
 
 
@@ -275,6 +266,8 @@ class Grouping:
             if is_aggregate(bare) and bare not in self.calls:
                 self.calls[bare] = self.names.fresh(output.name)
         above = [Output(output.name, self._above(output.expression)) for output in outputs]
+        if having is not None:
+            having = self._with_aliases(having, keys, outputs)
         condition = None if having is None else self._above(having)
         self._lift_operands(pending)
         operator = pending.beside(operator, self._below(pending))
@@ -294,6 +287,27 @@ class Grouping:
             shown = {name for output in above for name in used(output.expression)}
             grouped = pending.filtered(grouped, condition, shown)
         return pending.beside(grouped), above
+
+    def _with_aliases(self, having: exp.Expr, keys: list[exp.Expr], outputs: list[Output]) -> exp.Expr:
+        """A name in HAVING is first that of a column; if that is neither grouped nor aggregated, that of an output."""
+        named = {output.name.lower(): output.expression for output in reversed(outputs)}
+        shown = {v.column: v.name.lower() for v in self.where.scope.columns if v.name.lower() in named}
+        instead = {name: named[alias] for name, alias in shown.items() if named[alias].unnest() != column(name)}
+
+        def lifted(node: exp.Expr) -> None:
+            if node in self.keys or is_aggregate(node) or node.name in self._pending:
+                return
+            if isinstance(node, exp.Column) and node.name in instead:
+                node.replace(exp.paren(instead[node.name].copy()))
+                return
+            for child in list(node.iter_expressions()):
+                lifted(child)
+
+        holder = exp.Paren(this=having.copy())
+        lifted(holder.this)
+        changed: exp.Expr = holder.this
+        changed.pop()
+        return changed
 
     def _below(self, pending: Pending) -> set[str]:
         """Subqueries that the rows of the groups need."""

@@ -7,7 +7,8 @@ from decimal import Decimal
 
 from sqlglot import exp
 
-from spark_trickle.sql.operators import column
+from spark_trickle.sql.known_types import Kinds, fields, type_of
+from spark_trickle.sql.operators import column, dotted
 from spark_trickle.sql.scope import Scope
 
 BOUND = "bound"
@@ -56,22 +57,56 @@ def variant_path(node: exp.Expr) -> exp.Expr | None:
     return exp.Anonymous(this="variant_get", expressions=arguments)
 
 
-def without_stars(node: exp.Expr, scope: Scope) -> None:
-    """`struct(*)` and `count(DISTINCT t.*)` with the columns that the star stands for."""
-    if not isinstance(node, (exp.Anonymous, exp.Distinct)):
-        return
+def without_stars(node: exp.Expr, scope: Scope, kinds: Kinds) -> None:
+    """`struct(*)`, `count(DISTINCT t.*)` and `concat(s.*)` with the columns or fields that the star stands for."""
+    if isinstance(node, exp.Count) and not isinstance(node.this, exp.Star):
+        values = _expanded([node.this, *node.expressions], scope, kinds, named=False)
+        if len(values) > 1:
+            node.set("this", values[0])
+            node.set("expressions", values[1:])
+    elif isinstance(node, (exp.Anonymous, exp.Distinct)):
+        named = isinstance(node, exp.Anonymous) and node.name.lower() == "struct"
+        node.set("expressions", _expanded(node.expressions, scope, kinds, named=named))
+
+
+def _expanded(parts: list[exp.Expr], scope: Scope, kinds: Kinds, *, named: bool) -> list[exp.Expr]:
     written: list[exp.Expr] = []
-    for part in node.expressions:
+    for part in parts:
         star = part.this if isinstance(part, exp.Column) else part
         if not isinstance(star, exp.Star):
             written.append(part)
             continue
         qualifier = tuple(name.name for name in part.parts[:-1]) if isinstance(part, exp.Column) else ()
         left_out = {found.name.lower() for found in star.args.get("except_") or ()}
-        chosen = [v for v in scope.star(qualifier) if v.name.lower() not in left_out]
-        named = isinstance(node, exp.Anonymous) and node.name.lower() == "struct"
-        for v in chosen:
-            bound = column(v.column)
-            bound.meta[BOUND] = True
-            written.append(exp.alias_(bound, v.name, quoted=True) if named else bound)
-    node.set("expressions", written)
+        found = [(v.name, column(v.column)) for v in scope.star(qualifier)] or _fields(qualifier, scope, kinds)
+        chosen = [(name, value) for name, value in found if name.lower() not in left_out]
+        if not chosen:
+            written.append(part)  # what it stands for is not known: it is refused as it is
+        for name, value in chosen:
+            value.meta[BOUND] = True
+            written.append(exp.alias_(value, name, quoted=True) if named else value)
+    return written
+
+
+def _fields(name: tuple[str, ...], scope: Scope, kinds: Kinds) -> list[tuple[str, exp.Expr]]:
+    """The fields of the struct that a name means."""
+    found = scope.find(name) if name else None
+    if found is None:
+        return []
+    base = dotted(found[1], column(found[0]))
+    return [(field, dotted([field], base.copy())) for field, _ in fields(type_of(base, kinds)).values()]
+
+
+def named_by_text(node: exp.Expr) -> list[str] | None:
+    """The parts of a name that is written as text: `IDENTIFIER('a.b')`.
+
+    >>> from spark_trickle.sql.parse import parse_query
+    >>> named_by_text(parse_query("SELECT IDENTIFIER('`a.b`.c')").selects[0])
+    ['a.b', 'c']
+    """
+    if not isinstance(node, exp.Anonymous) or node.name.lower() != "identifier" or len(node.expressions) != 1:
+        return None
+    text = node.expressions[0]
+    if not isinstance(text, exp.Literal) or not text.is_string:
+        return None
+    return [part.name for part in exp.to_table(text.name, dialect="spark").parts]

@@ -27,9 +27,13 @@ _DEFINED = ("partition_by", "order", "spec")
 def name_windows(node: exp.Select, text: str) -> None:
     """Put the definitions of the WINDOW clause where its names are used."""
     known: dict[str, exp.Window] = {}
+    above: exp.Expr | None = node
+    while isinstance(above, exp.Select):
+        for entry in above.args.get("windows") or ():
+            known.setdefault(entry.this.name.lower(), entry)
+        above = _query_around(above)
     for entry in node.args.get("windows") or ():
         _define(entry, known, text)
-        known[entry.this.name.lower()] = entry
     clauses = [node.args.get(clause) for clause in ("qualify", "order")]
     for part in [*node.expressions, *(clause for clause in clauses if clause is not None)]:
         for window in part.find_all(exp.Window):
@@ -43,12 +47,21 @@ def _define(window: exp.Window, known: dict[str, exp.Window], text: str) -> None
         return
     if name.name.lower() not in known:
         raise wrong(text, window, f"there is no window '{name.name}'", hint="Define it in the WINDOW clause")
+    window.set("alias", None)
     definition = known[name.name.lower()]
+    _define(definition, known, text)  # which may be by another name again, also one that comes later
     for clause in _DEFINED:
         value = definition.args.get(clause)
         if value and not window.args.get(clause):
             window.set(clause, [part.copy() for part in value] if isinstance(value, list) else value.copy())
-    window.set("alias", None)
+
+
+def _query_around(node: exp.Select) -> exp.Expr | None:
+    """The SELECT in whose FROM this one stands: its windows are known here, too."""
+    inside = node.parent
+    while isinstance(inside, (exp.Subquery, exp.SetOperation, exp.From, exp.Join)):
+        inside = inside.parent
+    return inside
 
 
 def has_window(expressions: Iterable[exp.Expr]) -> bool:

@@ -55,3 +55,15 @@ SELECT c.name, o.id FROM cust c LEFT JOIN orders o ON o.cust = c.id AND o.qty > 
 SELECT c.name FROM cust c WHERE NOT EXISTS (SELECT 1 FROM orders o WHERE o.cust = c.id AND o.qty > 2 OR o.cust =
     c.id AND c.tier = 1);
 SELECT id FROM orders o WHERE EXISTS (SELECT 1 FROM items i WHERE i.oid = o.id AND i.n > 2);
+FROM orders |> WHERE qty > 1 |> EXTEND qty * 2 AS twice |> SET qty = twice + 1, twice = qty |> DROP price |> SELECT id,
+    qty, twice;
+TABLE orders |> AGGREGATE SUM(qty) AS s, COUNT(*) AS n GROUP BY region, cust % 2 AS half |> WHERE n > 1 |> SELECT half,
+    s;
+FROM orders |> ORDER BY qty DESC, id |> LIMIT 3 |> WHERE qty < 4 |> SELECT id, qty;
+SELECT region FROM orders |> UNION ALL SELECT name FROM cust |> AGGREGATE COUNT(*) AS n GROUP BY region;
+FROM orders |> JOIN (SELECT id AS c, tier, name FROM cust) AS c ON cust = c |> WHERE qty > tier |> SELECT id, name;
+SELECT (region), SUM(qty) + 1 AS s FROM orders GROUP BY region HAVING SUM(qty) - 3;
+SELECT region, SUM(qty) AS qty FROM orders GROUP BY region HAVING qty > 3 AND MAX(qty) < 9;
+SELECT id, SUM(qty) OVER a AS s FROM orders WINDOW a AS b, b AS (PARTITION BY region);
+SELECT DISTINCT (region) FROM orders o WHERE (SELECT COUNT(*) FROM items i WHERE (i.oid = o.id AND (i.n > 2 OR i.sku =
+    'a')) OR (i.oid = o.id AND i.n < 1)) > 0 ORDER BY region LIMIT 2;

@@ -108,11 +108,6 @@ SELECT * FROM (DESCRIBE orders)
 ---- UnsupportedSqlError
 DESCRIBE as a query cannot be kept incrementally: there is no rule for it (line 1, column 25). Write SELECT ... FROM ...
 
--- title: pipes
-FROM orders |> ORDER BY id |> LIMIT 3 |> WHERE qty > 1
----- UnsupportedSqlError
-|> cannot be kept incrementally: the order of its steps would not be kept (line 1, column 13). Write one SELECT per step, each over the one before in FROM
-
 -- title: a clause without a rule
 SELECT id FROM orders CONNECT BY PRIOR id = cust
 ---- UnsupportedSqlError

@@ -45,7 +45,6 @@ REWRITTEN = {
     Refused.UNNEST: "SELECT o.id, x FROM orders o, LATERAL explode(array(1)) AS u(x)",
     Refused.FROM_ENTRY: "SELECT id FROM explode(array(1)) AS t(id)",
     Refused.QUERY_FORM: "SELECT * FROM orders",
-    Refused.PIPE: "SELECT id FROM (SELECT id, qty FROM orders ORDER BY id LIMIT 3) WHERE qty > 1",
     Refused.CLAUSE: "SELECT id FROM orders",
     Refused.RESERVED_NAME: "SELECT id AS trickle_n FROM orders",
     Refused.TABLE_FUNCTION: "SELECT id FROM range(3)",

@@ -1,0 +1,105 @@
+"""What Spark reads in a text, we read in it: stream tables over constructs that can be read in more than one way, kept
+over several cycles and compared with their queries.
+"""
+
+from __future__ import annotations
+
+from spark_trickle.engine import Engine
+from spark_trickle.model.refresh import Action
+from tests.spark.engines import rows, values
+
+CHANGES = (
+    (
+        "INSERT INTO t VALUES (5, 'x', 7, named_struct('a', 3, 'b', 'q')), (6, NULL, NULL, NULL)",
+        "DELETE FROM u WHERE w = 1",
+    ),
+    ("DELETE FROM t", "INSERT INTO u VALUES ('x', 4), ('y', NULL)"),
+    (
+        "INSERT INTO t VALUES (1, 'y', 2, named_struct('a', 1, 'b', 'p')), (2, 'x', 9, named_struct('a', 2, 'b', 'p'))",
+        "UPDATE u SET w = w + 1 WHERE k = 'x'",
+    ),
+)
+
+
+def load(engine: Engine) -> None:
+    engine.sql("CREATE TABLE t (id BIGINT, k STRING, v INT, s STRUCT<a: INT, b: STRING>)")
+    engine.sql("CREATE TABLE u (k STRING, w INT)")
+    engine.sql(
+        "INSERT INTO t VALUES (1, 'x', 1, named_struct('a', 1, 'b', 'p')), (2, 'x', 5, named_struct('a', 2, 'b', 'p')),"
+        "(3, 'y', 3, NULL), (4, 'z', NULL, named_struct('a', NULL, 'b', 'r'))"
+    )
+    engine.sql("INSERT INTO u VALUES ('x', 1), ('y', 2), ('y', 3), (NULL, 9)")
+
+
+def keep(engine: Engine, queries: list[str]) -> None:
+    """Stream tables of all queries, through all changes; each must have been kept by its change."""
+    for number, query in enumerate(queries):
+        engine.create_stream_table(f"s{number}", query, refresh_mode="DIFFERENTIAL")
+    for changes in CHANGES:
+        for change in changes:
+            engine.sql(change)
+        for number, query in enumerate(queries):
+            action = engine.refresh_stream_table(f"s{number}").action
+            assert action in (Action.DIFFERENTIAL, Action.NO_DATA), query
+            assert rows(engine, f"SELECT * FROM s{number}") == rows(engine, query), query
+
+
+def test_the_columns_of_a_view_have_the_names_that_the_view_gives_them(engine: Engine) -> None:
+    load(engine)
+    engine.sql("CREATE VIEW turned (v, id) AS SELECT id, v FROM t")
+    engine.sql("CREATE VIEW constants (p, q) AS VALUES (1, 'x'), (2, 'y')")
+    engine.sql("CREATE VIEW everything AS SELECT * FROM u")
+    engine.sql("ALTER TABLE u ADD COLUMN later INT")
+    engine.sql("INSERT INTO u VALUES ('z', 5, 6)")
+    keep(
+        engine,
+        [
+            "SELECT v, id FROM turned",
+            "SELECT id, SUM(v) AS s FROM turned GROUP BY id",
+            "SELECT c.p, t.id FROM constants c JOIN t ON c.q = t.k",
+            "SELECT * FROM everything",
+            "SELECT e.b, x.later FROM everything AS e (a, b) JOIN u AS x ON e.a = x.k",
+        ],
+    )
+    assert values(engine, "SELECT v, id FROM s0 WHERE v = 2") == [(2, 9)]
+
+
+def test_short_and_unusual_ways_of_writing_are_read_as_spark_reads_them(engine: Engine) -> None:
+    load(engine)
+    keep(
+        engine,
+        [
+            "SELECT DISTINCT (k) FROM t r WHERE v > 0 AND (SELECT COUNT(*) FROM u WHERE (u.k = r.k AND (w = 2 OR w > "
+            "3)) OR (u.k = r.k AND w < 2)) > 0 ORDER BY k LIMIT 3",
+            "SELECT k, grouping__id AS g, SUM(v) AS s FROM t GROUP BY CUBE (k, v) HAVING grouping__id > 0",
+            "SELECT k, SUM(v) AS v, SUM(id) + 1 AS i FROM t GROUP BY k HAVING v > 4 OR MAX(v) IS NULL",
+            "SELECT 2 AS k FROM t GROUP BY ALL HAVING k > 1",
+            "SELECT k, COUNT(*) AS n FROM t GROUP BY k HAVING COUNT(*) - 1",
+            "SELECT id, SUM(v) OVER a AS s, n FROM (SELECT *, COUNT(*) OVER c AS n FROM t) WINDOW a AS b, b AS "
+            "(PARTITION BY k), c AS (PARTITION BY v)",
+            "SELECT id, struct(s.*, v) AS w, concat(k, s.b) AS c, s.* FROM t",
+            "SELECT k, COUNT(t.*, t.*) AS n, COUNT(DISTINCT s.*) AS m FROM t GROUP BY k",
+            "SELECT IDENTIFIER('id') AS i, r.id AS j FROM IDENTIFIER('t'), LATERAL range(2) AS r",
+            "SELECT z.w, x.id FROM t x LEFT JOIN u y ON x.k = y.k NATURAL JOIN u z",
+            "TABLE u",
+        ],
+    )
+
+
+def test_steps_after_pipes_are_taken_one_after_the_other(engine: Engine) -> None:
+    load(engine)
+    keep(
+        engine,
+        [
+            "FROM t |> ORDER BY v DESC, id |> LIMIT 2 |> WHERE v < 9 |> SELECT id, v",
+            "TABLE t |> WHERE t.v > 1 |> JOIN u ON t.k = u.k |> EXTEND t.v + u.w AS both |> SELECT id, both",
+            "TABLE t |> AGGREGATE SUM(v) AS n, COUNT(*) AS c GROUP BY k, id % 2 AS half |> AS g |> WHERE g.n > 1",
+            "SELECT id, v FROM t |> SET v = v + 1, id = v * 2 |> EXTEND id - v AS d |> DROP v",
+            "SELECT k FROM t UNION ALL SELECT k FROM u |> AGGREGATE COUNT(*) AS n GROUP BY k |> INTERSECT (SELECT k, w "
+            "FROM u)",
+            "FROM (TABLE t |> SELECT k, v) |> PIVOT (SUM(v) AS s FOR k IN ('x', 'y'))",
+            "TABLE t |> LEFT JOIN LATERAL (SELECT MAX(w) AS m FROM u WHERE u.k = t.k) |> SELECT id, m",
+            "TABLE t |> SELECT id, SUM(v) OVER w AS n WINDOW w AS (PARTITION BY k) |> WHERE EXISTS (TABLE u |> WHERE "
+            "w = n)",
+        ],
+    )
