@@ -55,6 +55,8 @@ change: rows with a weight, positive for rows that came, negative for rows that 
 at the two ends of the window, both read from Iceberg's snapshots. The rule is SQL: `explain` prints it.
 
 An operator *with state* is kept in a table of its own, unless it is the last one and its columns suffice.
+
+Steps after `|>` become the operators of the SELECT that each stands for, one over the other.
 """
 
 STANDS_FOR = {

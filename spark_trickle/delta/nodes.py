@@ -80,10 +80,19 @@ class _Planner:
     """Groupings that have a node already, and what stands in their place: the same grouping twice is kept once."""
     unions: dict[Operator, Operator] = field(default_factory=dict)
     """Trees whose unions are aligned: what a query reads in several places is looked at once."""
+    described: dict[Operator, tuple[Column, ...]] = field(default_factory=dict)
 
     def columns(self, operator: Operator) -> tuple[Column, ...]:
-        """Types of an operator's columns."""
-        return self.describer.describe(render(operator))
+        """Types of an operator's columns, asked once for each; what a projection calls them makes no difference."""
+        asked = operator
+        if isinstance(operator, Project):
+            items = (Item(f"_trickle_{place}", item.expression) for place, item in enumerate(operator.items))
+            asked = Project(operator.input, tuple(items))
+        if asked not in self.described:
+            self.described[asked] = self.describer.describe(render(asked))
+        return tuple(
+            replace(found, name=name) for found, name in zip(self.described[asked], operator.columns, strict=False)
+        )
 
     def aligned(self, operator: Operator) -> Operator:
         """Branches of a union cast to its types: a change of one branch alone must have them too."""
@@ -206,11 +215,17 @@ class _Planner:
         plain = [call for call in calls if function_name(call) in ALGEBRAIC]
         values = [value for call in plain for value in arguments(call) if not isinstance(value, exp.Distinct)]
         once = list(dict.fromkeys(values))
-        items = tuple(Item(f"_trickle_argument_{i}", value) for i, value in enumerate(once))
-        facts = dict(zip(once, self.columns(Project(aggregate.input, items)), strict=True)) if once else {}
+        facts = dict(zip(once, self._arguments(aggregate.input, once), strict=True)) if once else {}
         described = self.columns(aggregate)
         facts.update(zip(calls, described[len(aggregate.keys) :], strict=True))
         return self_kept(replace(aggregate, keys=_typed_keys(aggregate.keys, described)), facts, lean=lean)
+
+    def _arguments(self, operator: Operator, values: list[exp.Expr]) -> tuple[Column, ...]:
+        """Types of expressions over an operator."""
+        if all(isinstance(value, exp.Column) for value in values):
+            known = {found.name: found for found in self.columns(operator)}
+            return tuple(known[value.name] for value in values)
+        return self.columns(Project(operator, tuple(Item(f"_trickle_{i}", v) for i, v in enumerate(values))))
 
     def _groups(self, label: str | None, kept: Upkeep, columns: tuple[str, ...]) -> Node:
         aggregate = kept.aggregate

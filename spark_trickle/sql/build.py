@@ -183,6 +183,10 @@ class Builder:
                 found = piped(self, node.this, ctes, outer)
             case exp.Subquery() if isinstance(node.this, (exp.Table, exp.Subquery)) and not node.alias:
                 found = self.relation(node.this, ctes, outer)
+            case exp.Subquery() if isinstance(node.this, exp.Table):
+                inside = self.relation(node.this, ctes, outer)
+                outputs = tuple((v.name, v.column) for v in inside.scope.star())
+                found = self.renamed(Built(inside.operator, outputs), node)
             case exp.Subquery():
                 found = self.renamed(self.query(node.this, self.with_entries(node, ctes, outer), outer), node)
             case exp.Lateral() if isinstance(node.this, exp.Subquery):

@@ -45,3 +45,55 @@ SELECT info.a, o.info.b.c AS deep FROM nested o WHERE info.a > 1
 Project [info.a AS a, info.b.c AS deep]
   Filter info.a > 1
     Scan nested [info]
+
+-- title: steps after pipes, in their order, with the names of tables until one selects
+FROM orders |> WHERE orders.qty > 1 |> JOIN cust c ON orders.cust = c.id |> ORDER BY orders.qty, orders.id |> LIMIT 3
+|> WHERE tier < 5 |> EXTEND qty + tier AS both |> SET both = both * 2 |> DROP price |> SELECT name, both
+---- tree
+Project [name, (qty + tier) * 2 AS both]
+  Filter tier < 5
+    Limit 3 by [qty, id, cust, region, amount, price, id_2, name, tier]
+      Project [id, cust, region, amount, qty, price, id_2, name, tier]
+        Join cust = id_2
+          Filter qty > 1
+            Scan orders [id, cust, region, amount, qty, price]
+          Scan cust [id AS id_2, name, tier]
+
+-- title: keys and aggregates after a pipe
+TABLE orders |> AGGREGATE SUM(qty) AS s GROUP BY region, cust % 2 AS half |> AS g |> WHERE g.half = 1
+---- tree
+Project [region, half, s]
+  Aggregate by [region, cust % 2 AS half] compute [SUM(qty) AS s]
+    Filter (cust % 2) = 1
+      Scan orders [cust, region, qty]
+
+-- title: a set operation before a pipe is taken whole
+SELECT id FROM orders UNION ALL SELECT id FROM cust |> WHERE id > 3
+---- tree
+Project [id_3 AS id]
+  Filter id_3 > 3
+    UnionAll [id_3]
+      Project [id]
+        Scan orders [id]
+      Project [id_2]
+        Scan cust [id AS id_2]
+
+-- title: the columns of a view are the first ones of its text
+SELECT id, qty FROM turned
+---- tree
+Project [qty AS id, id AS qty]
+  Scan orders [id, qty]
+
+-- title: tables under one name
+SELECT t.who, t.tier FROM (orders JOIN cust ON cust = cust.id) AS t (o, who, r, a, q, p, c, n, tier)
+---- tree
+Project [cust AS who, tier]
+  Join cust = id_2
+    Scan orders [cust]
+    Scan cust [id AS id_2, tier]
+
+-- title: the fields of a struct as arguments
+SELECT struct(info.*, 1 AS one) AS s, coalesce(info.b.*) AS n FROM nested
+---- tree
+Project [STRUCT(info.a AS a, info.b AS b, 1 AS one) AS s, COALESCE(info.b.c) AS n]
+  Scan nested [info]

@@ -10,8 +10,8 @@ from spark_trickle.sql.build import build
 from tests.support.duck import Lake, Table
 
 YEARLY = (
-    "WITH y AS (SELECT 's' AS kind, k, SUM(v) AS total FROM a GROUP BY k UNION ALL SELECT 'c', k, SUM(v) FROM b GROUP BY "
-    "k) SELECT {columns} FROM {tables} WHERE {conditions}"
+    "WITH y AS (SELECT 's' AS kind, k, SUM(v) AS total FROM a GROUP BY k UNION ALL SELECT 'c', k, SUM(v) FROM b GROUP "
+    "BY k) SELECT {columns} FROM {tables} WHERE {conditions}"
 )
 
 

@@ -21,7 +21,10 @@ TABLES = {
     "labels": "id bigint, tags map<string,int>",
     "bad": "_weight int, x int, _trickle_n int",
 }
-VIEWS = {"big": SourceView("SELECT id, amount * 2 AS twice FROM orders WHERE qty > 1", "default")}
+VIEWS = {
+    "big": SourceView("SELECT id, amount * 2 AS twice FROM orders WHERE qty > 1", "default"),
+    "turned": SourceView("SELECT qty, id, region FROM orders", "default", ("id", "qty")),
+}
 
 
 class Catalog:
