@@ -5,7 +5,7 @@ expressions in `bind`, simplifications in `rewrite`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
@@ -173,7 +173,9 @@ class Builder:
             branches.append(Built(Project(OneRow(), items), outputs))
         return branches[0] if len(branches) == 1 else union_all(tuple(branches), self.names)
 
-    def relation(self, node: exp.Expr, ctes: Mapping[str, Cte], outer: Scope | None = None) -> Relation:
+    def relation(  # noqa: C901  one case per kind of entry
+        self, node: exp.Expr, ctes: Mapping[str, Cte], outer: Scope | None = None
+    ) -> Relation:
         """One entry of FROM, with the joins that are written inside its parentheses."""
         self._reject_relation(node)
         match node:

@@ -87,10 +87,10 @@ Project [qty AS id, id AS qty]
 -- title: tables under one name
 SELECT t.who, t.tier FROM (orders JOIN cust ON cust = cust.id) AS t (o, who, r, a, q, p, c, n, tier)
 ---- tree
-Project [cust AS who, tier]
-  Join cust = id_2
+Project [cust AS who, unread_tier AS tier]
+  Join cust = id
     Scan orders [cust]
-    Scan cust [id AS id_2, tier]
+    Scan cust [id, tier AS unread_tier]
 
 -- title: the fields of a struct as arguments
 SELECT struct(info.*, 1 AS one) AS s, coalesce(info.b.*) AS n FROM nested
