@@ -83,6 +83,27 @@ EXACT = [
     "SELECT transform(xs, x -> x + c) AS a, aggregate(xs, 0, (acc, x) -> acc + x) AS b, map_filter(m, (k, w) -> w > 1) "
     "AS c, xs[0] AS d, m['x'] AS e, exists(xs, x -> x = 1) AS f, b LIKE ANY ('x', 'y%') AS g, b NOT LIKE ALL ('x') AS "
     "h FROM rows_",
+    "SELECT a, b, grouping__id AS g FROM rows_ GROUP BY CUBE (a, b) HAVING grouping__id > 0",
+    "SELECT a, SUM(c) + 1 AS s FROM rows_ GROUP BY a HAVING SUM(c) - 30",
+    "SELECT 2 AS a FROM rows_ GROUP BY ALL HAVING a > 50",
+    "SELECT MAX(a) AS b FROM rows_ GROUP BY b HAVING b > 'x'",
+    "SELECT SUM(c) AS c, b FROM rows_ GROUP BY b HAVING c > 20 AND MAX(c) < 100",
+    "SELECT s FROM (SELECT SUM(c) OVER w AS s FROM rows_) WINDOW w AS v, v AS (PARTITION BY a)",
+    "SELECT x.a, z.c FROM rows_ x LEFT JOIN rows_ y ON x.a = y.a JOIN (SELECT a, c FROM rows_) z USING (a)",
+    "SELECT COUNT(q.*, q.*) AS n, COUNT(DISTINCT st.*) AS m FROM rows_, (SELECT a AS k, b AS l FROM rows_) q",
+    "SELECT struct(st.*) AS s, struct(st.w.*, a) AS t, coalesce(st.w.*) AS c FROM rows_",
+    "SELECT IDENTIFIER('a') AS a, q.id FROM IDENTIFIER('rows_'), LATERAL range(2) q",
+    "SELECT t.p, t.s FROM ((SELECT a FROM rows_) CROSS JOIN (SELECT b FROM rows_)) AS t (p, s)",
+    f"FROM {NARROW} |> ORDER BY c DESC, b, a |> LIMIT 2 |> WHERE c < 30 |> SET a = c, c = a + 1 |> EXTEND a + c AS s "
+    "|> DROP d",
+    f"FROM {NARROW} |> AGGREGATE SUM(c) AS s, COUNT(*) AS n GROUP BY a, c % 20 AS h |> AS g |> WHERE g.h = 10 |> "
+    "SELECT g.*",
+    "SELECT a FROM rows_ UNION ALL SELECT c FROM rows_ |> WHERE a > 1 |> EXCEPT (SELECT 2)",
+    f"FROM {NARROW} AS n |> JOIN (SELECT a AS k, b AS w FROM rows_) q ON n.a = q.k |> WHERE q.w = 'x' |> SELECT n.c, "
+    "q.k",
+    "SELECT b, a, c FROM rows_ |> UNPIVOT (v FOR n IN (a, c)) |> WHERE v > 1",
+    "WITH q AS (SELECT a FROM rows_ |> WHERE a = 1) TABLE q |> EXTEND (SELECT MAX(c) FROM rows_ i WHERE i.a = q.a) AS "
+    "b",
 ]
 OPEN = [
     "SELECT first(c) AS a, first(d) IGNORE NULLS AS b, last_value(c) AS c, any_value(st) AS d, mode(a) AS e, first(xs, "
