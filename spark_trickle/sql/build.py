@@ -185,7 +185,7 @@ class Builder:
                 found = piped(self, node.this, ctes, outer)
             case exp.Subquery() if isinstance(node.this, (exp.Table, exp.Subquery)) and not node.alias:
                 found = self.relation(node.this, ctes, outer)
-            case exp.Subquery() if isinstance(node.this, exp.Table):
+            case exp.Subquery() if isinstance(node.this, exp.Table) or node.this.args.get("joins"):
                 inside = self.relation(node.this, ctes, outer)
                 outputs = tuple((v.name, v.column) for v in inside.scope.star())
                 found = self.renamed(Built(inside.operator, outputs), node)

@@ -41,15 +41,14 @@ class PipeParser(SparkParser):
         consume_pipe: bool = True,
     ) -> exp.Expr | None:
         found = super()._parse_select(nested, table, parse_subquery_alias, parse_set_operation, consume_pipe=False)
-        # A pipe takes the whole set operation before it.
-        if not consume_pipe or not parse_set_operation or not self._match(TokenType.PIPE_GT, advance=False):
+        # A pipe takes the whole set operation before it, and all of FROM: it never follows one of its tables.
+        if table or not consume_pipe or not parse_set_operation or not self._match(TokenType.PIPE_GT, advance=False):
             return found
         if isinstance(found, exp.Values):
             found = _over(found)
         if not isinstance(found, exp.Query):
             return found
-        steps = self._parse_pipe_syntax_query(found)
-        return steps.subquery(copy=False) if table else steps
+        return self._parse_pipe_syntax_query(found)
 
     def _parse_wrapped_select(self, table: bool = False) -> exp.Expr | None:
         found = super()._parse_wrapped_select(table)

@@ -80,7 +80,7 @@ def test_short_and_unusual_ways_of_writing_are_read_as_spark_reads_them(engine: 
             "(PARTITION BY k), c AS (PARTITION BY v)",
             "SELECT id, struct(s.*, v) AS w, concat(k, s.b) AS c, s.* FROM t",
             "SELECT k, COUNT(t.*, t.*) AS n, COUNT(DISTINCT s.*) AS m FROM t GROUP BY k",
-            "SELECT IDENTIFIER('id') AS i, r.id AS j FROM IDENTIFIER('t'), LATERAL range(2) AS r",
+            "SELECT IDENTIFIER('v') AS i, r.id AS j FROM IDENTIFIER('t'), LATERAL range(2) AS r",
             "SELECT z.w, x.id FROM t x LEFT JOIN u y ON x.k = y.k NATURAL JOIN u z",
             "TABLE u",
         ],
