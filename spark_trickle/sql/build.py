@@ -185,7 +185,7 @@ class Builder:
                 found = piped(self, node.this, ctes, outer)
             case exp.Subquery() if isinstance(node.this, (exp.Table, exp.Subquery)) and not node.alias:
                 found = self.relation(node.this, ctes, outer)
-            case exp.Subquery() if isinstance(node.this, exp.Table) or node.this.args.get("joins"):
+            case exp.Subquery() if isinstance(node.this, exp.Table) or _is_joined(node.this):
                 inside = self.relation(node.this, ctes, outer)
                 outputs = tuple((v.name, v.column) for v in inside.scope.star())
                 found = self.renamed(Built(inside.operator, outputs), node)
@@ -306,6 +306,11 @@ def _as_made(built: Built, view: SourceView) -> Built:
     return Built(
         built.operator, tuple((name, found) for name, (_, found) in zip(view.columns, built.outputs, strict=False))
     )
+
+
+def _is_joined(node: exp.Expr) -> bool:
+    """Is it a subquery in FROM that others are joined with, all in one pair of parentheses?"""
+    return isinstance(node, exp.Subquery) and bool(node.args.get("joins"))
 
 
 def _groups(operator: Operator) -> bool:
