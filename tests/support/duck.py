@@ -1,8 +1,7 @@
 """A stream table kept in DuckDB: the same plan, deltas and merge statements as on Spark, run in milliseconds and
 compared with the query.
 
-Leaves are schemas here (`before`, `after`, `changes`, `step`), so the generated SQL runs as it is, in DuckDB's
-dialect.
+Leaves are schemas here (`before`, `after`, `changes`, `step`): the generated SQL runs as it is, in DuckDB's dialect.
 """
 
 from __future__ import annotations
@@ -167,7 +166,9 @@ class Lake:
         for table in list(tree.find_all(exp.Table)):
             if table.name.lower() not in names:
                 leaf = leaf_table(source(table.name.lower()))
-                table.replace(exp.alias_(leaf, table.alias or table.name, table=True, quoted=True))
+                named = exp.alias_(leaf, table.alias or table.name, table=True, quoted=True)
+                named.set("joins", table.args.get("joins"))  # of `(a JOIN b)`
+                table.replace(named)
         return in_duckdb(tree).sql(dialect="duckdb", copy=False)
 
 
@@ -183,7 +184,7 @@ class Kept:
     turns: int = 0
     written: int = 0
     """Rows of change that reached a table."""
-    texts: dict[object, str | None] = field(default_factory=dict)
+    texts: dict[object, str] = field(default_factory=dict)
     """SQL that was generated before."""
     deltas: dict[object, Delta | None] = field(default_factory=dict)
     large: Mapping[Leaf, int] = field(default_factory=dict)
@@ -240,17 +241,13 @@ class Kept:
             return False
         for shared in change.shared:
             text = self._text((key, shared.step), node, lambda _, q=shared.query: q)  # type: ignore[misc]
-            assert text is not None
             self.lake.fill(duck_name(shared.step), text)
-        text = self._text((key, "delta"), node, lambda _: change.query)
-        assert text is not None
-        return self.lake.fill("step.delta", text) > 0
+        return self.lake.fill("step.delta", self._text((key, "delta"), node, lambda _: change.query)) > 0
 
     def check(self) -> None:
         """Every node equals its query, and the public one the user's text."""
         for node in self.maintenance.nodes if self.thorough else ():
             text = self._text((node.label, "query"), node, lambda n: n.query)
-            assert text is not None
             assert self.rows(node.leaf) == multiset(self.lake.run(text)), f"{node.label} of {self.text}"
         assert self.rows() == self.lake.answer(self.text), self.text
 
@@ -329,9 +326,7 @@ class Kept:
         assert multiset(told) == multiset(made), f"{node.label} of {self.text}"
 
     def _make(self, step: str, node: Node, make: Callable[[Node], exp.Expr | None]) -> int:
-        text = self._text((node.label, step), node, make)
-        assert text is not None
-        return self.lake.fill(f"step.{step}", text)
+        return self.lake.fill(f"step.{step}", self._text((node.label, step), node, make))
 
     def _apply_rows(self, node: Node) -> None:
         """Rows are deleted by address, so that of equal rows only as many go as should."""
@@ -357,14 +352,13 @@ class Kept:
         )
 
     def _run(self, kind: object, node: Node, make: Callable[[Node], exp.Expr | None]) -> None:
-        text = self._text((node.label, kind), node, make)
-        assert text is not None
-        self.lake.run(text)
+        self.lake.run(self._text((node.label, kind), node, make))
 
-    def _text(self, key: object, node: Node, make: Callable[[Node], exp.Expr | None]) -> str | None:
+    def _text(self, key: object, node: Node, make: Callable[[Node], exp.Expr | None]) -> str:
         if key not in self.texts:
             made = make(node)
-            self.texts[key] = None if made is None else duck_sql(made, node.leaf, copy=made is node.query)
+            assert made is not None
+            self.texts[key] = duck_sql(made, node.leaf, copy=made is node.query)
         return self.texts[key]
 
 
