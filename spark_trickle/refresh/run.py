@@ -279,19 +279,19 @@ class Refresher:
         """The failure is history too, in a transaction of its own: what failed has nothing to roll back."""
         rows = []
         for table in unit:
-            status, reason = part_in(err, table, unit)
+            part, reason = part_in(err, table, unit)
             outcome = RefreshOutcome(
                 name=str(table.name),
                 action=Action.SKIP,
-                status=status,
+                # Each was asked for and did not happen; the reason says whose fault it was not.
+                status=Outcome.FAILED,
                 mode=table.effective_mode.value,
                 reason=reason,
                 frontier=table.frontier,
                 duration_ms=(time.perf_counter() - started) * 1000,
             )
-            error = f"{err.kind}: {err}" if status is Outcome.FAILED else None
-            rows.append(history_row(outcome, request, table.epoch, error=error))
-            if status is Outcome.FAILED:
+            rows.append(history_row(outcome, request, table.epoch, error=f"{err.kind}: {err}"))
+            if part is Outcome.FAILED:
                 self.notify(RefreshFailed(str(table.name), str(err), trace_of(err)))
         try:
             self.catalog.record(rows)

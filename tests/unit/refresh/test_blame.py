@@ -46,7 +46,7 @@ def test_a_bug_in_a_refresh_by_hand_is_the_failure_of_one_member_with_history_an
     status, reason, error = last(y, "counts")
     assert (status, reason) == (Outcome.FAILED, None) and error == f"InternalError: {caught.value}"
     for name in ("totals", "report"):
-        assert last(y, name) == (Outcome.SKIPPED, "'counts' failed, and with it its group", None)
+        assert last(y, name) == (Outcome.FAILED, "'counts' failed, and with it its group", error)
     told = [event for event in y.events if isinstance(event, RefreshFailed)]
     assert [event.table for event in told] == ["counts"]
     assert told[0].trace is not None and "ZeroDivisionError" in told[0].trace and "_before_write" in told[0].trace

@@ -113,8 +113,7 @@ def test_of_several_failures_the_first_in_order_is_raised_once_all_have_ended(tm
             y.refresher.refresh(unit, None)
         assert ended == ["a"] and sorted(begun) == ["a", "b"]
         assert y.catalog.pointers(unit) == before
-        ends = {str(name): y.catalog.history(name)[0].status for name in unit}
-        assert ends == {name: Outcome.FAILED if name == "a" else Outcome.SKIPPED for name in ("a", "b", "c", "last")}
+        assert all(y.catalog.history(name)[0].status is Outcome.FAILED for name in unit)
         armed = False
         y.refresher.refresh(unit, None)
         assert y.holds("last") == y.holds("orders")
