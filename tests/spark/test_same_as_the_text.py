@@ -94,6 +94,8 @@ EXACT = [
     "SELECT struct(st.*) AS s, struct(st.w.*, a) AS t, coalesce(st.w.*) AS c FROM rows_",
     "SELECT IDENTIFIER('a') AS a, q.id FROM IDENTIFIER('rows_'), LATERAL range(2) q",
     "SELECT t.p, t.s FROM ((SELECT a FROM rows_) CROSS JOIN (SELECT b FROM rows_)) AS t (p, s)",
+    f"FROM {NARROW} |> ORDER BY c DESC, b, a, d |> LIMIT 2 |> WHERE c < 30 |> SET a = c, c = a + 1 "
+    "|> EXTEND a + c AS s |> DROP d",
     f"FROM {NARROW} |> AGGREGATE SUM(c) AS s, COUNT(*) AS n GROUP BY a, c % 20 AS h |> AS g |> WHERE g.h = 10 |> "
     "SELECT g.*",
     "SELECT a FROM rows_ UNION ALL SELECT c FROM rows_ |> WHERE a > 1 |> EXCEPT (SELECT 2)",
