@@ -1,6 +1,6 @@
 """A process that runs for days holds no more after many rounds than after some.
 
-By default this is a short run. `TRICKLE_SOAK_ROUNDS=400` makes so many rounds, with narrower bounds; `-s` shows the
+It runs by hand: `TRICKLE_SOAK_ROUNDS=400` makes so many rounds, with narrower bounds; `-s` shows the
 figures.
 """
 
