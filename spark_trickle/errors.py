@@ -71,9 +71,13 @@ class HasDependentsError(UserError):
 class CycleError(UserError):
     """The dependency graph would have a cycle."""
 
-    def __init__(self, path: Iterable[object]) -> None:
+    def __init__(self, path: Iterable[object], *, hint: str | None = None) -> None:
         self.path = tuple(str(p) for p in path)
-        super().__init__(f"cycle detected in dependency graph: {' -> '.join(self.path)}", facts={"path": self.path})
+        super().__init__(
+            f"cycle detected in dependency graph: {' -> '.join(self.path)}",
+            hint=hint or "Name other sources, or allow circles with the setting allow_circular = true",
+            facts={"path": self.path},
+        )
 
 
 class SqlError(UserError):

@@ -50,10 +50,9 @@ class Dag:
         return frozenset(self._graph[i] for i in rx.descendants(self._graph, self._index[table]))
 
     def ordered(self, tables: Iterable[TableName]) -> tuple[TableName, ...]:
-        """The given ones, sources before their readers."""
+        """The given ones, sources before their readers; those of a circle side by side."""
         wanted = set(tables)
-        self.require_acyclic()
-        known = tuple(name for name in self._in_order(self._graph) if name in wanted)
+        known = tuple(name for circle in self.components() for name in circle if name in wanted)
         return known + tuple(sorted(wanted - set(known)))
 
     def components(self) -> tuple[tuple[TableName, ...], ...]:
@@ -71,6 +70,30 @@ class Dag:
         of = {circle[0]: circle for circle in circles}
         return tuple(of[table] for table in self._in_order(condensed))
 
+    def circles(self) -> tuple[tuple[TableName, ...], ...]:
+        """Tables that depend on each other, or one on itself; sources before their readers."""
+        return tuple(found for found in self.components() if len(found) > 1 or found[0] in self.sources(found[0]))
+
+    def circle_of(self, table: TableName) -> tuple[TableName, ...]:
+        """The circle that a table is in; none: it is in none."""
+        return next((circle for circle in self.circles() if table in circle), ())
+
+    def way_round(self, circle: Iterable[TableName]) -> tuple[TableName, ...]:
+        """A way through a circle that ends where it began: each table is read by the one after it."""
+        members = set(circle)
+        graph: rx.PyDiGraph[TableName, None] = rx.PyDiGraph()
+        index = dict(zip(sorted(members), graph.add_nodes_from(sorted(members)), strict=True))
+        graph.add_edges_from_no_data(
+            [
+                (index[source], index[table])
+                for table in sorted(members)
+                for source in self.sources(table)
+                if source in members
+            ]
+        )
+        path = [graph[source] for source, _ in rx.digraph_find_cycle(graph)]
+        return (*path, path[0])
+
     def levels(self) -> dict[TableName, int]:
         """How many steps each table is from what it depends on at the farthest; base tables are at 0."""
         found: dict[TableName, int] = {}
@@ -85,11 +108,9 @@ class Dag:
         return list(rx.lexicographical_topological_sort(graph, key=lambda t: f"{t.namespace}\0{t.name}"))
 
     def require_acyclic(self) -> None:
-        """Raise a CycleError that names the path, if there is a cycle."""
-        cycle = rx.digraph_find_cycle(self._graph)
-        if cycle:
-            path = [self._graph[source] for source, _ in cycle]
-            raise CycleError([*path, path[0]])
+        """Raise a CycleError that names the path, if there is a circle."""
+        for circle in self.circles():
+            raise CycleError(self.way_round(circle))
 
 
 def data_flow(tables: Iterable[StreamTable]) -> Dag:

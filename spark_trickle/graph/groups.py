@@ -3,7 +3,8 @@
 A diamond counts if the stream table where its paths meet is `atomic`. One that ends inside of a diamond that counts
 does, too, whatever its own stream table says: the outer one would see the split of the inner one. Diamonds with a
 member in common are one group, and so are two where the paths of one start from a member of the other. A declared
-group is one as a whole, and takes along the diamonds that its members are in. What runs in which order is in `units`.
+group is one as a whole, and takes along the diamonds that its members are in. Tables that depend on each other are one
+node of the graph, and so always in one group. What runs in which order is in `units`.
 """
 
 from __future__ import annotations
@@ -113,14 +114,19 @@ def describe(reach: Reach, tables: Mapping[TableName, StreamTable], part: int, f
     """The group that a part is; None: a stream table of its own."""
     meeting = part & found.convergences
     declared = [group for group, members in found.declared if members & part]
-    if not meeting and not declared:
+    circles = part & reach.circles
+    if not meeting and not declared and not circles:
         return None
     points = reach.tables(meeting)
     names = tuple(group.name for group in declared)
     timeouts = [group.snapshot_timeout_ms for group in declared if group.snapshot_timeout_ms]
     repeatable = any(group.isolation is Isolation.REPEATABLE_READ for group in declared)
     return Group(
-        id=f"declared:{'+'.join(names)}" if names else f"diamond:{points[0]}",
+        id=f"declared:{'+'.join(names)}"
+        if names
+        else f"diamond:{points[0]}"
+        if points
+        else f"circle:{reach.tables(circles)[0]}",
         members=reach.tables(part),
         convergence_points=points,
         policy=strictest(
@@ -130,7 +136,7 @@ def describe(reach: Reach, tables: Mapping[TableName, StreamTable], part: int, f
                 if tables[name].options.diamond_consistency is DiamondConsistency.ATOMIC
             ]
         ),
-        origin=GroupOrigin.DECLARED if names else GroupOrigin.DIAMOND,
+        origin=GroupOrigin.DECLARED if names else GroupOrigin.DIAMOND if points else GroupOrigin.CIRCLE,
         isolation=Isolation.REPEATABLE_READ if repeatable else Isolation.READ_COMMITTED,
         snapshot_timeout_ms=min(timeouts, default=0),
         declared=names,

@@ -22,6 +22,10 @@ class Reach:
         kept = set(dag.tables)
         self.kept = bits(i for i, tables in enumerate(self.nodes) if tables[0] in kept)
         """The nodes that are stream tables."""
+        self.circles = bits(
+            i for i, tables in enumerate(self.nodes) if len(tables) > 1 or tables[0] in dag.sources(tables[0])
+        )
+        """The nodes whose tables depend on themselves."""
         self.parents: list[tuple[int, ...]] = []
         self.children: list[list[int]] = [[] for _ in self.nodes]
         for i, tables in enumerate(self.nodes):

@@ -29,6 +29,8 @@ class Unit:
     group: Group | None = None
     level: int = 0
     """All that it reads is in units of lower levels."""
+    circles: tuple[tuple[TableName, ...], ...] = ()
+    """Members that depend on each other, or on themselves."""
 
     @property
     def id(self) -> str:
@@ -120,7 +122,8 @@ def plan_units(tables: Mapping[TableName, StreamTable], declared: Iterable[Decla
         above[i] = tuple(sorted(place[first(p)] for p in condensed.predecessors(at)))
         below[i] = tuple(sorted(place[first(p)] for p in condensed.successors(at)))
         level = max((units[j].level + 1 for j in above[i]), default=0)
-        units.append(Unit(reach.tables(part), describe(reach, tables, part, found), level))
+        circles = tuple(reach.nodes[node] for node in ones(part & reach.circles))
+        units.append(Unit(reach.tables(part), describe(reach, tables, part, found), level, circles))
     return Units(tuple(units), tuple(above), tuple(below))
 
 

@@ -23,6 +23,8 @@ class GroupOrigin(StrEnum):
     """Found: a source reaches a stream table on several paths."""
     DECLARED = "declared"
     """Named by a user with `create_refresh_group`."""
+    CIRCLE = "circle"
+    """Found: they depend on each other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ first (`decorrelate`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from sqlglot import exp
@@ -27,6 +27,7 @@ from spark_trickle.sql.operators import (
     substitute,
     used,
 )
+from spark_trickle.sql.said import Said
 from spark_trickle.sql.scope import Names
 
 
@@ -65,6 +66,7 @@ class Attached:
     """What is compared, for IN, over the outer columns."""
     values: tuple[exp.Expr, ...] = ()
     """Its outputs, over its own columns (and outer ones)."""
+    said: Said | None = None
 
     @property
     def reads(self) -> frozenset[str]:
@@ -106,7 +108,7 @@ class _Attaching:
             return self._decided(self.outer, exp.true(), use)
         pulled = self.correlation.pull(operator)
         if not pulled.conditions:
-            return self._decided(*self._any(operator), use)
+            return self._decided(*self._any(operator, use), use)
         return self._match(pulled.operator, pulled.conditions, use)
 
     def contained(self, use: Use) -> Operator:
@@ -125,18 +127,21 @@ class _Attaching:
         if use is not Use.VALUE:
             return self._match(pulled.operator, conditions, Use.MUST_NOT if use is Use.MUST else Use.MUST)
         fits = self.names.fresh("fits")
-        marked = Match(self.outer, pulled.operator, conditions, MatchKind.MARK, fits)
+        marked = Match(self.outer, pulled.operator, conditions, MatchKind.MARK, fits, self.found.said)
         return self._with(marked, self.found.name, exp.Not(this=column(fits)))
 
     def _equal(self) -> tuple[exp.EQ, ...]:
         pairs = zip(self.found.operands, self.found.values, strict=True)
         return tuple(exp.EQ(this=_operand(mine), expression=_operand(its)) for mine, its in pairs)
 
-    def _any(self, operator: Operator) -> tuple[Operator, exp.Expr]:
+    def _any(self, operator: Operator, use: Use) -> tuple[Operator, exp.Expr]:
         """Beside the outer rows whether an independent query has rows: a count of at most one, which seldom changes."""
         one, number = self.names.fresh("one"), self.names.fresh("count")
         once = Distinct(Project(operator, (Item(one, exp.true()),)))
-        count = Aggregate(once, (), (Item(number, exp.Count(this=exp.Star(), big_int=True)),))
+        where = self.found.said
+        if where is not None and use is Use.MUST:
+            where = replace(where, grows=(True,))  # the rows that are kept for it stay when there are more
+        count = Aggregate(once, (), (Item(number, exp.Count(this=exp.Star(), big_int=True)),), where)
         some = exp.GT(this=column(number), expression=exp.Literal.number(0))
         return Join((self.outer, count)), some
 
@@ -148,17 +153,17 @@ class _Attaching:
         is_null, nulls = self.names.fresh("is_null"), self.names.fresh("has_nulls")
         missing = exp.Is(this=_operand(self.found.values[0]), expression=exp.Null())
         kinds = Distinct(Project(operator, (Item(is_null, missing),)))
-        flag = Aggregate(kinds, (), (Item(nulls, exp.Max(this=column(is_null))),))
+        flag = Aggregate(kinds, (), (Item(nulls, exp.Max(this=column(is_null))),), self.found.said)
         some = exp.Not(this=exp.Is(this=column(nulls), expression=exp.Null()))
         unsure = exp.and_(some, column(nulls))
         if not isinstance(self.found.operands[0], exp.Literal):
             unknown = exp.Is(this=_operand(self.found.operands[0]), expression=exp.Null())
             unsure = exp.and_(some, exp.paren(exp.or_(unknown, column(nulls))))
         if use is Use.MUST:
-            rest = Match(self.outer, operator, (equal,), MatchKind.ANTI)
+            rest = Match(self.outer, operator, (equal,), MatchKind.ANTI, said=self.found.said)
             return self._only(Join((rest, flag)), (exp.Not(this=exp.paren(unsure)),))
         fits = self.names.fresh("fits")
-        marked = Join((Match(self.outer, operator, (equal,), MatchKind.MARK, fits), flag))
+        marked = Join((Match(self.outer, operator, (equal,), MatchKind.MARK, fits, self.found.said), flag))
         return self._decided(marked, exp.Not(this=exp.paren(exp.or_(column(fits), unsure))), use)
 
     def total(self) -> Operator:
@@ -168,7 +173,7 @@ class _Attaching:
         if not self.correlation.free(aggregate):
             return self._with(Join((self.outer, aggregate)), self.found.name, value)
         pulled, known = self.correlation.one_row(aggregate)
-        joined = OuterJoin(self.outer, pulled.operator, pulled.conditions)
+        joined = OuterJoin(self.outer, pulled.operator, pulled.conditions, said=self.found.said)
         return self._with(joined, self.found.name, over(value, known))
 
     def one_row(self) -> Operator:
@@ -179,15 +184,15 @@ class _Attaching:
 
     def at_most_one(self) -> Operator:
         pulled = self.correlation.pull(self.found.operator)
-        return OuterJoin(self.outer, pulled.operator, pulled.conditions)
+        return OuterJoin(self.outer, pulled.operator, pulled.conditions, said=self.found.said)
 
     def _match(self, right: Operator, conditions: tuple[exp.Expr, ...], use: Use) -> Operator:
         match use:
             case Use.MUST:
-                return Match(self.outer, right, conditions, MatchKind.SEMI)
+                return Match(self.outer, right, conditions, MatchKind.SEMI, said=self.found.said)
             case Use.MUST_NOT:
-                return Match(self.outer, right, conditions, MatchKind.ANTI)
-        return Match(self.outer, right, conditions, MatchKind.MARK, self.found.name)
+                return Match(self.outer, right, conditions, MatchKind.ANTI, said=self.found.said)
+        return Match(self.outer, right, conditions, MatchKind.MARK, self.found.name, self.found.said)
 
     def _decided(self, operator: Operator, value: exp.Expr, use: Use) -> Operator:
         """A condition that is computed beside each row, used as it is asked for."""

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from spark_trickle.errors import SqlError, UserError
-from spark_trickle.sql import generators, joins, pivot, select
+from spark_trickle.names import TableName
+from spark_trickle.sql import generators, joins, monotone, pivot, select
 from spark_trickle.sql.bind import Binding, bind
 from spark_trickle.sql.clauses import check_clauses
 from spark_trickle.sql.free import free
@@ -52,12 +53,14 @@ def build(
     catalog: SourceCatalog,
     output_names: tuple[str, ...] | None = None,
     completions: list[str] | None = None,
+    obstacles: dict[TableName, str] | None = None,
 ) -> Operator:
     """The operator tree of a query.
 
     Args:
         output_names: names of the output columns, where the engine that runs the query knows better.
         completions: filled with what was decided where the text leaves several answers open, one sentence each.
+        obstacles: filled with the sources in which the query is not monotone, and what is in the way.
 
     Raises:
         SqlError: the text cannot be understood.
@@ -76,7 +79,11 @@ def build(
         raise SqlError(f"the query has {len(built.outputs)} columns, and {len(names)} names were given")
     _check_outputs(names)
     items = tuple(Item(name, column(found)) for name, (_, found) in zip(names, built.outputs, strict=True))
-    return simplified(Project(built.operator, items))
+    read = Project(built.operator, items)
+    made = simplified(read)
+    if obstacles is not None:
+        obstacles.update(monotone.obstacles(read, made))
+    return made
 
 
 def notices(query: str) -> tuple[str, ...]:

@@ -129,7 +129,8 @@ class Decorrelation:
         for item in aggregate.calls:
             found[item.name] = value = self._on_nothing(item)
             calls.append(Item(next(iter(used(value))), substitute(item.expression, values)))
-        grouped = Aggregate(below.operator, tuple(Item(name, column(name)) for name in keys), tuple(calls))
+        names = tuple(Item(name, column(name)) for name in keys)
+        grouped = replace(aggregate, input=below.operator, keys=names, calls=tuple(calls))
         return Pulled(grouped, below.conditions), found
 
     def _on_nothing(self, item: Item) -> exp.Expr:
@@ -264,7 +265,7 @@ class Decorrelation:
         order = exp.Order(expressions=[substitute(part, values) for part in limit.order])
         number = exp.Window(this=exp.Anonymous(this="row_number"), order=order)
         name = self.names.fresh("row_number")
-        window = Window(below.operator, keys, (Item(name, _partitioned(number, keys)),))
+        window = Window(below.operator, keys, (Item(name, _partitioned(number, keys)),), limit.said)
         bounds: list[exp.Expr] = []
         if limit.count is not None:
             last = exp.Literal.number(limit.offset + limit.count)

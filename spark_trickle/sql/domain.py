@@ -117,4 +117,4 @@ def _named(operator: Project | Aggregate, names: Names) -> tuple[Operator, dict[
 
     if isinstance(operator, Project):
         return Project(operator.input, items(operator.items)), fresh
-    return Aggregate(operator.input, items(operator.keys), items(operator.calls)), fresh
+    return replace(operator, keys=items(operator.keys), calls=items(operator.calls)), fresh

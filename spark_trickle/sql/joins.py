@@ -26,6 +26,7 @@ from spark_trickle.sql.operators import (
 from spark_trickle.sql.parse import unsupported, wrong
 from spark_trickle.sql.refusals import Refused
 from spark_trickle.sql.relations import Built, Relation
+from spark_trickle.sql.said import said
 from spark_trickle.sql.scope import Scope, Visible
 from spark_trickle.sql.subqueries import Pending, peeled
 
@@ -50,7 +51,7 @@ def join(builder: Builder, left: Relation, node: exp.Join, ctes: Mapping[str, Ct
     if kind in ("LEFT", "RIGHT", "FULL", *_MATCHES):
         left, right = _with_subqueries(builder, left, right, pending, node)
         parts = tuple(conjuncts(condition)) if condition is not None else ()
-        return Relation(_joined(kind, left, right, parts), left.scope if kind in _MATCHES else scope)
+        return Relation(_joined(builder, node, kind, left, right, parts), left.scope if kind in _MATCHES else scope)
     operator: Operator = Join((left.operator, right.operator))
     return Relation(operator if condition is None else pending.filtered(operator, condition), scope)
 
@@ -66,12 +67,15 @@ def _kind(builder: Builder, node: exp.Join) -> str:
     raise unsupported(builder.text, node.this, Refused.JOIN_KIND, side, name=name)
 
 
-def _joined(kind: str, left: Relation, right: Relation, conditions: tuple[exp.Expr, ...]) -> Operator:
+def _joined(
+    builder: Builder, node: exp.Join, kind: str, left: Relation, right: Relation, conditions: tuple[exp.Expr, ...]
+) -> Operator:
+    where = said(builder.text, node.this, f"{kind} JOIN", keyword="JOIN")
     if kind in _MATCHES:
-        return Match(left.operator, right.operator, conditions, _MATCHES[kind])
+        return Match(left.operator, right.operator, conditions, _MATCHES[kind], said=where)
     if not kind:
         return Filter(Join((left.operator, right.operator)), conditions)
-    return OuterJoin(left.operator, right.operator, conditions, keeps_left=kind != "RIGHT", keeps_right=kind != "LEFT")
+    return OuterJoin(left.operator, right.operator, conditions, kind != "RIGHT", kind != "LEFT", where)
 
 
 def _condition(builder: Builder, node: exp.Join, scope: Scope, outer: Scope, pending: Pending) -> exp.Expr | None:
@@ -114,7 +118,7 @@ def _using(builder: Builder, left: Relation, right: Relation, names: list[str], 
         exp.EQ(this=column(one.column), expression=column(other.column))
         for one, other in zip(mine, others, strict=True)
     )
-    operator = _joined(kind, left, right, same)
+    operator = _joined(builder, node, kind, left, right, same)
     if kind in _MATCHES:
         return Relation(operator, Scope((*mine, *(v for v in left.scope.columns if v not in mine))))
     shown = others if kind == "RIGHT" else mine
@@ -174,4 +178,5 @@ def _left_lateral(
         raise unsupported(builder.text, node.args["on"], Refused.LATERAL_SUBQUERY_IN_ON, "ON")
     pulled = Decorrelation(left.operator, builder.names, builder.text).pull(right.operator)
     on = (*pulled.conditions, *(conjuncts(condition) if condition is not None else ()))
-    return Relation(OuterJoin(left.operator, pulled.operator, on), scope)
+    where = said(builder.text, node.this, "LEFT JOIN LATERAL", keyword="JOIN")
+    return Relation(OuterJoin(left.operator, pulled.operator, on, said=where), scope)

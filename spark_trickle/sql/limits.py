@@ -17,6 +17,7 @@ from spark_trickle.sql.ordering import ascending, check_orderable, decides, orde
 from spark_trickle.sql.parse import unsupported, wrong
 from spark_trickle.sql.refusals import Refused
 from spark_trickle.sql.relations import Built
+from spark_trickle.sql.said import said
 from spark_trickle.sql.scope import Scope, Visible
 
 if TYPE_CHECKING:
@@ -134,7 +135,9 @@ def cut_to(builder: Builder, node: exp.Expr, built: Built, cut: Cut, order: list
         order.extend(ascending(name) for name in rest)
     names = dict.fromkeys([*outputs, *(part.this.name for part in order)])
     kept = Project(built.operator, tuple(Item(name, column(name)) for name in names))
-    return Built(Limit(kept, tuple(order), cut.count, cut.offset), built.outputs)
+    name = "LIMIT" if cut.count is not None else "OFFSET"
+    where = said(builder.text, node.args.get(name.lower()), name, keyword=name)
+    return Built(Limit(kept, tuple(order), cut.count, cut.offset, where), built.outputs)
 
 
 def _without_order(builder: Builder, node: exp.Expr) -> SqlError:

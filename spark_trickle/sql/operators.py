@@ -8,12 +8,13 @@ with one more column that holds the weight.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from sqlglot import exp
 
 from spark_trickle.sql.leaves import Leaf, Version
+from spark_trickle.sql.said import Said
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +126,7 @@ class Aggregate:
     input: Operator
     keys: tuple[Item, ...]
     calls: tuple[Item, ...]
+    said: Said | None = field(default=None, compare=False, repr=False)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -140,6 +142,7 @@ class OuterJoin:
     conditions: tuple[exp.Expr, ...]
     keeps_left: bool = True
     keeps_right: bool = False
+    said: Said | None = field(default=None, compare=False, repr=False)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -167,6 +170,7 @@ class Match:
     kind: MatchKind
     mark: str = ""
     """Name of the column, for MARK."""
+    said: Said | None = field(default=None, compare=False, repr=False)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -198,6 +202,7 @@ class Window:
     """Columns of the input that make the partitions. Empty: one partition."""
     items: tuple[Item, ...]
     """Whole `f(...) OVER (PARTITION BY keys ORDER BY ... frame)` expressions. Ties that matter are decided."""
+    said: Said | None = field(default=None, compare=False, repr=False)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -212,6 +217,7 @@ class Limit:
     order: tuple[exp.Ordered, ...]
     count: int | None
     offset: int = 0
+    said: Said | None = field(default=None, compare=False, repr=False)
 
     @property
     def columns(self) -> tuple[str, ...]:

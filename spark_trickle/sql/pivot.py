@@ -17,6 +17,7 @@ from spark_trickle.sql.operators import Filter, Generate, Item, Operator, Projec
 from spark_trickle.sql.parse import unsupported, wrong
 from spark_trickle.sql.refusals import Refused
 from spark_trickle.sql.relations import Relation, separated
+from spark_trickle.sql.said import said
 from spark_trickle.sql.scope import Scope, Visible
 from spark_trickle.sql.subqueries import Pending
 
@@ -59,7 +60,7 @@ def _pivot(builder: Builder, relation: Relation, node: exp.Pivot, ctes: Mapping[
         for part, call in calls:
             name = shown if len(calls) == 1 else f"{shown}_{spark_name(part)}"
             outputs.append(select.Output(name, _of_value(call, fits, null_if_absent=absent)))
-    grouping = select.Grouping(where, builder.names)
+    grouping = select.Grouping(where, builder.names, said=said(builder.text, node, "PIVOT", keyword="PIVOT"))
     operator, above = grouping.apply(relation.operator, [column(v.column) for v in keys], outputs, None)
     built = select.projected(operator, above, builder.names)
     qualifiers = [v.qualifier for v in keys] + [()] * (len(outputs) - len(keys))

@@ -69,7 +69,7 @@ def pruned(operator: Operator, needed: frozenset[str] | None = None) -> Operator
             if not operator.keys and not calls:
                 calls = operator.calls[:1]  # without any call it would no longer be one row
             read = _read(*(item.expression for item in (*operator.keys, *calls)))
-            return Aggregate(pruned(operator.input, read), operator.keys, calls)
+            return replace(operator, input=pruned(operator.input, read), calls=calls)
     return with_inputs(operator, tuple(pruned(source) for source in inputs(operator)))
 
 

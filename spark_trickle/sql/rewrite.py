@@ -124,7 +124,7 @@ def _about(conditions: Conditions, columns: tuple[str, ...]) -> tuple[Conditions
 def _outer(join: OuterJoin, left: Operator, right: Operator) -> Operator:
     """Of the conditions of an outer join, those about the side that need not be there go to that side."""
     if join.keeps_right and not join.keeps_left:
-        return _outer(OuterJoin(right, left, join.conditions), right, left)
+        return _outer(OuterJoin(right, left, join.conditions, said=join.said), right, left)
     conditions = join.conditions
     if not join.keeps_right:
         down, conditions = _about(conditions, right.columns)

@@ -38,6 +38,7 @@ from spark_trickle.sql.operators import (
 from spark_trickle.sql.parse import wrong
 from spark_trickle.sql.relations import Built, in_order, separated
 from spark_trickle.sql.rows_read import rows_read
+from spark_trickle.sql.said import Said, grouped_by
 from spark_trickle.sql.scope import Names, Scope
 from spark_trickle.sql.stars import starred
 from spark_trickle.sql.subqueries import Pending
@@ -124,7 +125,7 @@ def _grouped(
     sets = _sets(group, shown, where, builder.names)
     keys = list(sets.keys) if sets else _keys(group, shown, where) if group is not None else []
     arguments = [Output("", found.call) for found in made]
-    grouping = Grouping(where, builder.names, sets)
+    grouping = Grouping(where, builder.names, sets, grouped_by(builder.text, node))
     operator, above = grouping.apply(operator, keys, [*outputs, *arguments], having)
     calls = [output.expression for output in above[len(outputs) :]]
     made = [replace(found, call=call) for found, call in zip(made, calls, strict=True)]
@@ -249,6 +250,7 @@ class Grouping:
     where: Binding
     names: Names
     sets: GroupingSets | None = None
+    said: Said | None = None
     keys: dict[exp.Expr, str] = field(default_factory=dict)
     calls: dict[exp.Expr, str] = field(default_factory=dict)
 
@@ -280,7 +282,7 @@ class Grouping:
         else:
             operator = self._constants(operator, keys)
             items = tuple(Item(name, key if used(key) else column(name)) for key, name in self.keys.items())
-        aggregate = Aggregate(operator, items, calls)
+        aggregate = Aggregate(operator, items, calls, self.said)
         self._check(pending, operator, aggregate)
         grouped: Operator = aggregate
         if condition is not None:

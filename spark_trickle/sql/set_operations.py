@@ -22,6 +22,7 @@ from spark_trickle.sql.operators import (
 from spark_trickle.sql.ordering import check_orderable
 from spark_trickle.sql.parse import wrong
 from spark_trickle.sql.relations import Built, in_order, union_all
+from spark_trickle.sql.said import Said, said
 from spark_trickle.sql.scope import Names, Scope
 
 if TYPE_CHECKING:
@@ -45,22 +46,18 @@ def set_operation(builder: Builder, node: exp.SetOperation, ctes: Mapping[str, C
     for side in (left, right):
         columns = [found for _, found in side.outputs]
         check_orderable(side.operator, columns, builder.text, name, name)
-    counted = _counted(left, right, builder.names)
+    both = isinstance(node, exp.Intersect)
+    where = said(builder.text, node.expression, name, keyword=name, grows=(True, both))
+    counted = _counted(left, right, builder.names, where)
     mine, other = (column(found) for found in counted.operator.columns[-2:])
-    operator = Filter(
-        counted.operator, _stays(isinstance(node, exp.Intersect), bool(node.args["distinct"]), mine, other)
-    )
+    operator = Filter(counted.operator, _stays(both, bool(node.args["distinct"]), mine, other))
     if node.args["distinct"]:
         return Built(operator, counted.outputs)
-    times = (
-        exp.Least(this=mine, expressions=[other])
-        if isinstance(node, exp.Intersect)
-        else exp.Sub(this=mine, expression=other)
-    )
+    times = exp.Least(this=mine, expressions=[other]) if both else exp.Sub(this=mine, expression=other)
     return Built(_repeated(operator, times, builder.names), counted.outputs)
 
 
-def _counted(left: Built, right: Built, names: Names) -> Built:
+def _counted(left: Built, right: Built, names: Names, where: Said) -> Built:
     """Each different row once, and as its last two columns how often each side has it."""
     sides = tuple(_tagged(side, place, names) for place, side in enumerate((left, right)))
     both = union_all(sides, names)
@@ -69,7 +66,7 @@ def _counted(left: Built, right: Built, names: Names) -> Built:
         Item(names.fresh(wish), exp.Sum(this=column(tag)))
         for wish, (_, tag) in zip(("in_left", "in_right"), both.outputs[-2:], strict=True)
     )
-    grouped = Aggregate(both.operator, tuple(Item(name, column(name)) for name in keys), calls)
+    grouped = Aggregate(both.operator, tuple(Item(name, column(name)) for name in keys), calls, where)
     return Built(grouped, both.outputs[:-2])
 
 

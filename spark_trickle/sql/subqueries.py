@@ -6,7 +6,7 @@ rows is in `attach`.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -28,6 +28,7 @@ from spark_trickle.sql.operators import (
 )
 from spark_trickle.sql.parse import wrong
 from spark_trickle.sql.relations import Built
+from spark_trickle.sql.said import said
 from spark_trickle.sql.scope import Scope
 from spark_trickle.sql.windows import has_window
 
@@ -57,12 +58,12 @@ class Pending:
 
     def scalar(self, node: exp.Expr, outer: Scope) -> exp.Column:
         """A query that stands for a value."""
-        return self._known((node,)) or self._wait((node,), self._scalar(node, outer))
+        return self._known((node,)) or self._wait((node,), self._scalar(node, outer), node)
 
     def exists(self, node: exp.Expr, outer: Scope) -> exp.Column:
         """EXISTS (query)."""
         key = (exp.Exists(this=node),)
-        return self._known(key) or self._wait(key, self._exists(node, outer))
+        return self._known(key) or self._wait(key, self._exists(node, outer), node)
 
     def contained(
         self, operands: tuple[exp.Expr, ...], node: exp.Expr, outer: Scope, negated: bool = False
@@ -84,7 +85,8 @@ class Pending:
         while isinstance(operator, Distinct):
             operator = operator.input
         name = self.builder.names.fresh("is_not_in" if negated else "is_in")
-        return self._wait(key, Attached(Kind.NOT_IN if negated else Kind.IN, name, operator, operands, values))
+        kind = Kind.NOT_IN if negated else Kind.IN
+        return self._wait(key, Attached(kind, name, operator, operands, values), node)
 
     def beside(self, operator: Operator, names: Iterable[str] | None = None) -> Operator:
         """The operator with a column for each subquery (those of the names, and those that they need)."""
@@ -140,9 +142,11 @@ class Pending:
     def _known(self, key: tuple[exp.Expr, ...]) -> exp.Column | None:
         return column(self.written[key]) if key in self.written else None
 
-    def _wait(self, key: tuple[exp.Expr, ...], found: Attached) -> exp.Column:
+    def _wait(self, key: tuple[exp.Expr, ...], found: Attached, node: exp.Expr) -> exp.Column:
         self.written[tuple(part.copy() for part in key)] = found.name
-        self.found[found.name] = found
+        names = {Kind.EXISTS: "EXISTS", Kind.IN: "IN", Kind.NOT_IN: "NOT IN"}
+        where = said(self.builder.text, node, names.get(found.kind, "the scalar subquery"), keyword="SELECT")
+        self.found[found.name] = replace(found, said=where)
         return column(found.name)
 
     def _exists(self, node: exp.Expr, outer: Scope) -> Attached:

@@ -16,6 +16,7 @@ from spark_trickle.sql.functions import bare_call, function_name
 from spark_trickle.sql.operators import Item, Operator, Project, Window, column, used
 from spark_trickle.sql.ordering import ascending, check_orderable, decides, ordered_columns, shown
 from spark_trickle.sql.parse import wrong
+from spark_trickle.sql.said import Said, said
 from spark_trickle.sql.ties import Ties, numbered, ties, untied, with_plain_names
 
 if TYPE_CHECKING:
@@ -183,7 +184,7 @@ class _Lifter:
         if peers:
             orders = [(*call.order, *self._rest(call, needed)) for call in peers]
             items.append(Item(self._fresh("row_number"), peers[0].over(_ROW_NUMBER, orders[0], None)))
-        self.operator = Window(self.operator, keys, tuple(items))
+        self.operator = Window(self.operator, keys, tuple(items), self._said(calls[0]))
         if peers:
             self._by_number(peers, items[-1].name)
 
@@ -194,7 +195,11 @@ class _Lifter:
             function, value = numbered(call.function, number, call.spec, self.builder.text)
             items.append(Item(self._fresh(_wish(call)), call.over(function, call.order, call.spec)))
             self._put(call.node, value(column(items[-1].name)))
-        self.operator = Window(self.operator, calls[0].keys, tuple(items))
+        self.operator = Window(self.operator, calls[0].keys, tuple(items), self._said(calls[0]))
+
+    def _said(self, call: _Call) -> Said:
+        name = f"{function_name(bare_call(call.function)).upper()}(...) OVER"
+        return said(self.builder.text, call.node, name, keyword="OVER")
 
     def _rest(self, call: _Call, needed: set[str]) -> list[exp.Ordered]:
         """What completes the order of a call: the other columns that somebody reads."""

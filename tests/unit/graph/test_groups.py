@@ -182,10 +182,26 @@ def test_two_groups_that_read_each_other_are_one_unit() -> None:
     assert units.groups[0].convergence_points == names("c d")
 
 
-def test_a_circle_of_stream_tables_is_one_unit_without_a_group() -> None:
+def test_a_circle_of_stream_tables_is_one_unit_and_a_group_of_its_own() -> None:
     units = planned("p: a q; q: p; r: q")
     assert shown(units) == ["p q", "r"]
-    assert [unit.group for unit in units] == [None, None]
+    circle, reader = units
+    assert circle.circles == (names("p q"),)
+    assert circle.group is not None
+    assert (circle.group.id, circle.group.origin, circle.group.policy) == ("circle:p", GroupOrigin.CIRCLE, FASTEST)
+    assert (reader.group, reader.circles) == (None, ())
+
+
+def test_a_circle_inside_a_diamond_or_a_declared_group_is_merged_with_it() -> None:
+    diamond = only(planned("b: a p; p: b; c: a; d: p c"))
+    assert diamond.members == names("b p c d")
+    assert diamond.circles == (names("b p"),)
+    assert diamond.group is not None
+    assert diamond.group.id == "diamond:d"
+    declared = planned("p: a q; q: p; r: x", DeclaredGroup(name="g", members=names("q r")))
+    assert shown(declared) == ["p q r"]
+    assert declared.groups[0].id == "declared:g"
+    assert only(declared).circles == (names("p q"),)
 
 
 def test_units_know_their_levels_and_neighbours_near_and_far() -> None:
