@@ -156,13 +156,14 @@ class ConflictError(TransientError):
         )
 
 
-class GatedError(TransientError):
-    """A source that a stream table has come to read is gated: it is refreshed when the gate is open."""
+class HeldError(TransientError):
+    """A stream table turns out to be held although its refresh has begun: it is refreshed when nothing holds it."""
 
-    def __init__(self, name: object, reasons: Iterable[object], sources: Iterable[object]) -> None:
-        self.because = "; ".join(str(reason) for reason in reasons)
+    def __init__(self, name: object, holds: Iterable[Any], sources: Iterable[object]) -> None:
+        self.holds: tuple[Any, ...] = tuple(holds)
         self.sources: tuple[Any, ...] = tuple(sources)
-        super().__init__(f"'{name}' is held: {self.because}", facts={"name": str(name), "reason": self.because})
+        because = "; ".join(hold.text for hold in self.holds)
+        super().__init__(f"'{name}' is held: {because}", facts={"name": str(name), "reason": because})
 
 
 class UnavailableError(TransientError):

@@ -1,6 +1,6 @@
 """Closing and opening gates for users: names are checked, what may be a slip is noticed, who did it is written down.
 
-Whom gates hold is in `gates`; how they are kept is in `catalog.gates`.
+Whom gates hold is in `holds`; how they are kept is in `catalog.gates`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from spark_trickle.catalog.catalog import Catalog
 from spark_trickle.clock import Clock
 from spark_trickle.errors import UserError
 from spark_trickle.events import Noticed, Observer
-from spark_trickle.gates import report
+from spark_trickle.holds import gate_report as report
 from spark_trickle.model.gate import GateChange, GateEvent
 from spark_trickle.names import INTERNAL_NAMESPACE, TableName
 

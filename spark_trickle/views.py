@@ -14,7 +14,6 @@ from enum import Enum, StrEnum
 from textwrap import indent
 
 from spark_trickle.errors import UserError
-from spark_trickle.gates.held import GateReason
 from spark_trickle.model.frontier import Frontier
 from spark_trickle.model.stream_table import RefreshMode, Status, StreamTable
 from spark_trickle.names import TableName
@@ -149,72 +148,6 @@ class WhyAnswer:
         for number, reason in enumerate((*self.reasons, *self.waits), start=1):
             lines += [f"  {number}. {reason.text}", f"     to do: {reason.next_step}"]
         return "\n".join(lines)
-
-
-def why_of(
-    table: StreamTable,
-    ancestors: Iterable[StreamTable] = (),
-    *,
-    missing: Iterable[TableName] = (),
-    gated: Mapping[TableName, tuple[GateReason, ...]] | None = None,
-) -> WhyAnswer:
-    """Reasons of the stream table itself, then of those it reads, nearest first.
-
-    `missing`: sources that are gone; `gated`: whom gates hold.
-    """
-    ancestors, gated = list(ancestors), gated or {}
-    reasons = _gate_reasons(table, ancestors, gated) + _own_reasons(table, gated.get(table.name, ()))
-    for ancestor in ancestors:
-        reasons += [
-            Reason(f"it reads '{ancestor.name}', and {reason.text}", reason.next_step, reason.table)
-            for reason in _own_reasons(ancestor, gated.get(ancestor.name, ()))
-        ]
-    for source in missing:
-        text = f"its source '{source}' does not exist"
-        reasons.append(Reason(text, f"create '{source}' again, or drop the stream table", str(source)))
-    return WhyAnswer(str(table.name), not reasons, tuple(reasons))
-
-
-def _gate_reasons(
-    table: StreamTable, ancestors: Iterable[StreamTable], gated: Mapping[TableName, tuple[GateReason, ...]]
-) -> list[Reason]:
-    """Gates that hold it; or, where it takes no notice of gates, those that hold what it reads. Each gate once."""
-    own = gated.get(table.name, ())
-    reasons = [Reason(str(reason), reason.next_step, str(reason.source)) for reason in own]
-    told = {reason.source for reason in own}
-    for ancestor in ancestors:
-        for reason in gated.get(ancestor.name, ()):
-            if reason.source not in told:
-                told.add(reason.source)
-                text = f"it reads '{ancestor.name}', and {reason}"
-                reasons.append(Reason(text, reason.next_step, str(reason.source)))
-    return reasons
-
-
-def _own_reasons(table: StreamTable, gates: tuple[GateReason, ...] = ()) -> list[Reason]:
-    name = str(table.name)
-    because = f": {table.status_reason}" if table.status_reason else ""
-    since = f" since {table.status_since:%Y-%m-%d %H:%M:%S} UTC" if table.status_since else ""
-    resume = f"resume_stream_table('{name}')"
-    match table.status:
-        case Status.SUSPENDED:
-            return [Reason(f"'{name}' is suspended{since}{because}", resume, name)]
-        case Status.ERROR:
-            times = f" after {table.consecutive_errors} failed refreshes" if table.consecutive_errors > 1 else ""
-            return [Reason(f"'{name}' is in error{since}{times}{because}", f"mend the cause, then {resume}", name)]
-        case Status.INITIALIZING:
-            text = f"'{name}' was created and holds nothing yet{because}"
-            load = f"refresh_stream_table('{name}')"
-            if gates:
-                return [
-                    Reason(f"{text}; its first load waits for the gates", f"wait, or {load} loads what is there", name)
-                ]
-            return [Reason(text, load, name)]
-        case Status.ACTIVE:
-            if not table.consecutive_errors:
-                return []
-            text = f"the last {table.consecutive_errors} refreshes of '{name}' failed{because}"
-            return [Reason(text, f"history('{name}') shows the errors; the next refresh tries again", name)]
 
 
 class GraphFormat(StrEnum):

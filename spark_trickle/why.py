@@ -1,27 +1,29 @@
 """Why a stream table is not refreshing: what stands in its way, and what it waits for though nothing does. Pure.
 
-Obstacles of its own and of those above it are told by `views.why_of`; here are those of its group, and what only the
-scheduler knows. Everything comes from the catalog, so that any process can ask, whether a scheduler runs or not.
+What holds it is asked of the same rules that the scheduler asks (`holds`). Everything comes from the catalog, so that
+any process can ask, whether a scheduler runs or not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from spark_trickle.gates.held import held
 from spark_trickle.graph.units import plan_units
+from spark_trickle.holds.rule import Held, Situation
+from spark_trickle.holds.rules import by_unit, held
+from spark_trickle.model.hold import Hold, HoldCode
 from spark_trickle.model.publication import Cut
-from spark_trickle.model.standing import Hold, HoldCode, LeaseRow, Standing
-from spark_trickle.model.stream_table import RefreshMode, StreamTable
+from spark_trickle.model.standing import LeaseRow, Standing
+from spark_trickle.model.stream_table import RefreshMode, Status, StreamTable
 from spark_trickle.names import TableName, no_stream_table
 from spark_trickle.refresh.damage import put_back, renamed_to
 from spark_trickle.refresh.decide import written_past
 from spark_trickle.refresh.run import dag_of
 from spark_trickle.scheduler.board import Board, make_board
-from spark_trickle.scheduler.plan import backing_off, backs_off, has_work, holds
-from spark_trickle.views import Reason, WhyAnswer, why_of
+from spark_trickle.scheduler.plan import has_work
+from spark_trickle.views import Reason, WhyAnswer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,27 +47,79 @@ def why(name: TableName, known: Known) -> WhyAnswer:
         raise no_stream_table(name, tables)
     table, board = tables[name], known.board()
     above = dag_of(tables.values()).upstream(name)
-    missing = [source for source in sorted(above) if source not in known.cut.pointers and source not in tables]
-    renamed = {source: found for source in missing if (found := _renamed(source, known)) is not None}
     ancestors = [tables[each] for each in sorted(above) if each in tables]
-    gated = held(tables, known.cut.gates)
-    answer = why_of(table, ancestors, missing=[source for source in missing if source not in renamed], gated=gated)
-    told = {name, *above}
-    by_status = holds(tables, board.unit_of, gated).get(board.unit_of[name], ())
-    by_failure = backing_off(tables, board.unit_of, known.standings, known.now).get(board.unit_of[name], ())
-    reasons = [*answer.reasons, *_of_group(board, name, [h for h in (*by_status, *by_failure) if h.member not in told])]
-    for source, found in renamed.items():
-        text = f"its source '{source}' was renamed to '{found}'"
-        reasons.append(Reason(text, f"ALTER TABLE {found} RENAME TO {source} puts it back", str(source)))
-    reasons += [reason for each in (table, *ancestors) for reason in _lost(each, known)]
-    waits = [*_touched(table, known), *_waits(table, board, known)]
+    found = held(Situation(cut=known.cut, now=known.now, standings=known.standings))
+    unit = board.unit_of[name]
+    beside = [hold for hold in by_unit(found, board.unit_of).get(unit, ()) if hold.member not in {name, *above}]
+    reasons = [
+        *_of_sources(table, ancestors, found),
+        *_of_itself(table, found),
+        *(_read(ancestor, reason) for ancestor in ancestors for reason in _of_itself(ancestor, found)),
+        *_missing(above, known),
+        *_of_group(board.group(unit), beside),
+        *(reason for each in (table, *ancestors) for reason in _lost(each, known)),
+    ]
+    waits = [*_touched(table, known), *_waits(table, board, known, found)]
     for ancestor in ancestors:
         waits += [
             replace(wait, text=f"it reads '{ancestor.name}', which has changes to take in: {wait.text}")
-            for wait in _waits(ancestor, board, known, scheduler=False)
+            for wait in _waits(ancestor, board, known, found, scheduler=False)
             if has_work([ancestor], known.cut.pointers)
         ]
     return WhyAnswer(str(name), not reasons, tuple(reasons), tuple(waits))
+
+
+def _of_sources(table: StreamTable, ancestors: Iterable[StreamTable], found: Held) -> list[Reason]:
+    """What holds it from above; or, where that does not concern it, what it reads. Each cause once."""
+    reasons, told = [], set()
+    for each in (table, *ancestors):
+        for hold in found.get(each.name, ()):
+            if hold.via is None or (hold.code, hold.cause) in told:
+                continue
+            told.add((hold.code, hold.cause))
+            reason = Reason(hold.in_full, hold.next_step, str(hold.cause))
+            reasons.append(reason if each.name == table.name else _read(each, reason))
+    return reasons
+
+
+def _of_itself(table: StreamTable, found: Held) -> list[Reason]:
+    """What holds it, or goes badly, and lies in itself. That it is tried again is told with what it waits for."""
+    name, holds = str(table.name), found.get(table.name, ())
+    reasons = [
+        Reason(hold.in_full, hold.next_step, name)
+        for hold in holds
+        if hold.via is None and hold.code is not HoldCode.BACKING_OFF
+    ]
+    because = f": {table.status_reason}" if table.status_reason else ""
+    if table.status is Status.INITIALIZING:
+        text, load = f"'{name}' was created and holds nothing yet{because}", f"refresh_stream_table('{name}')"
+        if any(hold.code is HoldCode.GATED for hold in holds):
+            text, load = f"{text}; its first load waits for the gates", f"wait, or {load} loads what is there"
+        reasons.append(Reason(text, load, name))
+    if table.status is Status.ACTIVE and table.consecutive_errors:
+        text = f"the last {table.consecutive_errors} refreshes of '{name}' failed{because}"
+        reasons.append(Reason(text, f"history('{name}') shows the errors; the next refresh tries again", name))
+    return reasons
+
+
+def _read(ancestor: StreamTable, reason: Reason) -> Reason:
+    return replace(reason, text=f"it reads '{ancestor.name}', and {reason.text}")
+
+
+def _missing(above: Iterable[TableName], known: Known) -> list[Reason]:
+    """Sources that are gone: renamed, where somebody remembers where they were, or dropped."""
+    dropped, moved = [], []
+    for source in sorted(above):
+        if source in known.cut.pointers or source in known.cut.tables:
+            continue
+        found = _renamed(source, known)
+        if found is None:
+            text = f"its source '{source}' does not exist"
+            dropped.append(Reason(text, f"create '{source}' again, or drop the stream table", str(source)))
+        else:
+            text = f"its source '{source}' was renamed to '{found}'"
+            moved.append(Reason(text, f"ALTER TABLE {found} RENAME TO {source} puts it back", str(source)))
+    return [*dropped, *moved]
 
 
 def _renamed(source: TableName, known: Known) -> TableName | None:
@@ -109,58 +163,50 @@ def _touched(table: StreamTable, known: Known) -> list[Reason]:
     return []
 
 
-def _of_group(board: Board, name: TableName, found: list[Hold]) -> list[Reason]:
+def _of_group(group: str | None, beside: Iterable[Hold]) -> list[Reason]:
     """What lies in members beside it: they are published together, or not at all."""
-    group = board.group(board.unit_of[name])
     return [
         Reason(
             f"it is published together with '{hold.member}' (group {group}), and of that: {hold.text}",
-            _NEXT[hold.code].format(name=hold.member),
+            hold.next_step,
             str(hold.member),
         )
-        for hold in found
+        for hold in beside
     ]
 
 
-_NEXT = {
-    HoldCode.SUSPENDED: "resume_stream_table('{name}')",
-    HoldCode.ERROR: "mend the cause, then resume_stream_table('{name}')",
-    HoldCode.GATED: "source_gates() lists the gates; ungate the source when its load is complete",
-    HoldCode.BACKING_OFF: "history('{name}') shows the errors; it is tried again by itself",
-    HoldCode.OVERTAKEN: "nothing: the next tick looks again",
-}
-
-
-def _waits(table: StreamTable, board: Board, known: Known, *, scheduler: bool = True) -> list[Reason]:
+def _waits(table: StreamTable, board: Board, known: Known, found: Held, *, scheduler: bool = True) -> list[Reason]:
     """What it waits for though nothing is wrong."""
     name = str(table.name)
     immediate = table.effective_mode is RefreshMode.IMMEDIATE
     if immediate and not has_work([table], known.cut.pointers):
         text = "it is IMMEDIATE: transactions that write its sources refresh it, and no schedule does"
         return [Reason(text, "write through engine.sql or engine.transaction()", name)] if scheduler else []
-    found = []
+    waits = []
     if scheduler and not known.lease.live(known.now):
         last = known.lease.ticked_at
         text = "no scheduler is running" + (f"; one was last seen at {_moment(last)}" if last else "")
-        found.append(Reason(text, "`trickle run` (engine.run()), or `trickle tick` for one pass", name))
+        waits.append(Reason(text, "`trickle run` (engine.run()), or `trickle tick` for one pass", name))
     if immediate:
-        return [*found, _behind(table, known)]
+        return [*waits, _behind(table, known)]
     standing = known.standings.get(table.name)
-    if backs_off(table, standing, known.now) and standing is not None and standing.retry_at is not None:
-        text = f"after its failure it is tried again at {_moment(standing.retry_at)}: {standing.error}"
-        found.append(Reason(text, f"mend the cause; refresh_stream_table('{name}') tries at once", name))
+    waits += [
+        Reason(hold.in_full, f"mend the cause; refresh_stream_table('{name}') tries at once", name)
+        for hold in found.get(table.name, ())
+        if hold.code is HoldCode.BACKING_OFF
+    ]
     unit = board.unit_of[table.name]
     if not has_work(board.members(unit, known.cut.tables), known.cut.pointers):
         since = f" since its last refresh, at {_moment(table.last_refresh_at)}" if table.last_refresh_at else ""
-        found.append(Reason(f"nothing that it reads has changed{since}", "nothing: it is up to date", name))
-        return found
+        waits.append(Reason(f"nothing that it reads has changed{since}", "nothing: it is up to date", name))
+        return waits
     due = board.due_at(unit, known.cut.tables, known.standings, None)
     if due > known.now:
-        found.append(_not_due(table, board, due))
+        waits.append(_not_due(table, board, due))
     if standing is not None and standing.slowed > 1:
         text = f"its refreshes take longer than its schedule, so it waits {standing.slowed} times as long"
-        found.append(Reason(text, f"alter_stream_table('{name}', schedule=...) gives it a longer schedule", name))
-    return found
+        waits.append(Reason(text, f"alter_stream_table('{name}', schedule=...) gives it a longer schedule", name))
+    return waits
 
 
 def _behind(table: StreamTable, known: Known) -> Reason:

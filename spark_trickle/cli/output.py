@@ -17,8 +17,8 @@ from enum import StrEnum
 from typing import IO, Protocol
 
 from spark_trickle.errors import StreamTableError
-from spark_trickle.gates.report import BootstrapGateStatus, SourceGate
-from spark_trickle.gates.stale import shown
+from spark_trickle.holds.gate_report import BootstrapGateStatus, SourceGate
+from spark_trickle.holds.stale import shown
 from spark_trickle.model.refresh import HistoryRow, RefreshOutcome, Verification
 from spark_trickle.names import TableName
 from spark_trickle.views import StreamTableStatus, as_json

@@ -1,34 +1,11 @@
-"""What the scheduler remembers of a stream table between ticks, and what it tells when it does not refresh one."""
+"""What the scheduler remembers of a stream table between ticks, and who may be the scheduler."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 
 from spark_trickle.names import TableName
-
-
-class HoldCode(StrEnum):
-    """Why a unit that should be refreshed is not."""
-
-    SUSPENDED = "suspended"
-    ERROR = "error"
-    GATED = "gated"
-    BACKING_OFF = "backing_off"
-    OVERTAKEN = "overtaken"
-    """Somebody else published a member during the tick; the next tick looks again."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hold:
-    """One reason that holds a unit, whole, and the member in which it lies."""
-
-    code: HoldCode
-    member: TableName
-    text: str
-    until: datetime | None = None
-    """When it ends by itself, if it does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 from spark_trickle.clock import Clock
 from spark_trickle.errors import AlreadyExistsError, HasDependentsError, NotFoundError, SqlError, UserError
 from spark_trickle.events import Noticed, Observer, RefreshFinished, Step, StepReached
-from spark_trickle.gates.held import GateReason, held
 from spark_trickle.graph.notices import left_over, notices
+from spark_trickle.holds.rule import Situation
+from spark_trickle.holds.rules import held_by_sources
+from spark_trickle.model.hold import Hold
 from spark_trickle.model.meaning import Meaning
 from spark_trickle.model.publication import Cut, Publication, Swap
 from spark_trickle.model.standing import Standing
@@ -49,14 +51,14 @@ class Definitions:
         with self.lake.workbench(cut) as bench:
             analysis = bench.analyze(query, meaning, cut.tables)
             table = self._define(cut, analysis, name, query, meaning, options)
-            gated = held({**cut.tables, name: table}, cut.gates).get(name, ())
-            if initialize and not gated:
+            holds = held_by_sources(table, Situation(cut=cut, now=self.clock.now()))
+            if initialize and not holds:
                 table = self._publish_loaded(cut, bench, table, new=True)
             else:
                 table = self._empty(bench, table)
                 self.catalog.publish(Publication(swaps=swaps_of(bench), created=(table,)))
-        if initialize and gated:
-            table = replace(table, notices=(*table.notices, _deferred(name, gated)))
+        if initialize and holds:
+            table = replace(table, notices=(*table.notices, _deferred(name, holds)))
         return self._told(table)
 
     def alter(
@@ -95,8 +97,8 @@ class Definitions:
                 return self._update(_mended(replace(table, options=options, mode_reason=altered.mode_reason)))
             dag_of({**cut.tables, name: altered}.values()).require_acyclic()
             altered = _taking_over(table, altered, same_query=same_query)
-            gated = held({**cut.tables, name: altered}, cut.gates).get(name, ())
-            if gated and not table.populated:
+            holds = held_by_sources(altered, Situation(cut=cut, now=self.clock.now()))
+            if holds and not table.populated:
                 # It waits for its first load, and goes on waiting.
                 bench.drop(name)
                 altered = self._empty(bench, altered)
@@ -105,8 +107,8 @@ class Definitions:
                 altered = replace(altered, version=altered.version + 1)
             else:
                 altered = self._publish_loaded(cut, bench, altered, new=False, former=table)
-        if gated:
-            notice = _partial(name, gated) if table.populated else _deferred(name, gated)
+        if holds:
+            notice = _partial(name, holds) if table.populated else _deferred(name, holds)
             altered = replace(altered, notices=(*altered.notices, notice))
         return self._told(altered)
 
@@ -263,15 +265,15 @@ def _require_free(name: TableName, cut: Cut) -> None:
         )
 
 
-def _deferred(name: TableName, gated: Iterable[GateReason]) -> str:
-    # Not kept with the definition: it stops being true when the gates open.
-    reasons = "; ".join(map(str, gated))
+def _deferred(name: TableName, holds: Iterable[Hold]) -> str:
+    # Not kept with the definition: it stops being true when nothing holds it any more.
+    reasons = "; ".join(hold.text for hold in holds)
     return (
         f"{reasons}: '{name}' is left empty, and loaded by the first tick after all its sources are ungated "
         f"(refresh_stream_table('{name}') loads what is there now)"
     )
 
 
-def _partial(name: TableName, gated: Iterable[GateReason]) -> str:
-    reasons = "; ".join(map(str, gated))
+def _partial(name: TableName, holds: Iterable[Hold]) -> str:
+    reasons = "; ".join(hold.text for hold in holds)
     return f"{reasons}: '{name}' holds the answer over what is loaded so far"

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from spark_trickle.errors import GatedError, NotDifferentialError, SchemaChangedError, SqlError
+from spark_trickle.errors import HeldError, NotDifferentialError, SchemaChangedError, SqlError
 from spark_trickle.events import Observer, Step, StepReached
-from spark_trickle.gates.held import held
 from spark_trickle.model.frontier import Frontier, Pin, Pointer
-from spark_trickle.model.gate import Gate
+from spark_trickle.model.hold import Hold
 from spark_trickle.model.refresh import Action, HistoryRow, Outcome, RefreshOutcome
 from spark_trickle.model.stream_table import RefreshMode, Status, StreamTable
 from spark_trickle.names import TableName
@@ -47,8 +46,8 @@ class Request:
     """Refreshed only so that versions agree: the mode that was asked for does not concern them."""
     former: StreamTable | None = None
     """What a stream table was before its definition was altered."""
-    gates: Mapping[TableName, Gate] = field(default_factory=dict)
-    """The closed ones, for whom they hold: the scheduler. What users ask for goes through."""
+    holding: Callable[[StreamTable], tuple[Hold, ...]] = lambda _: ()
+    """What holds a stream table that has come to read something else. Nothing holds what users ask for."""
     heads: Mapping[TableName, Pointer] = field(default_factory=dict)
     """Where all tables were, at the cut."""
 
@@ -70,7 +69,7 @@ def refresh_member(bench: Workbench, table: StreamTable, request: Request, notif
         redefinition = _redefinition(bench, table)
         if _waited(table, request) or redefinition is not None:
             table = _follow(bench, table, request)
-            _require_open(table, request)
+            _require_free(table, request)
         frontier = _frontier_here(bench, table, request)
         done = _stage(bench, table, frontier, request, redefinition)
     except SqlError as err:
@@ -279,11 +278,11 @@ def _follow(bench: Workbench, table: StreamTable, request: Request) -> StreamTab
     return replace(followed, published=tuple(pin for pin in table.published if pin.table in followed.tables))
 
 
-def _require_open(table: StreamTable, request: Request) -> None:
-    """Whether it was held was decided by what it used to read; what it has come to read may be gated."""
-    gated = held({**request.stream_tables, table.name: table}, request.gates).get(table.name)
-    if gated:
-        raise GatedError(table.name, gated, table.sources)
+def _require_free(table: StreamTable, request: Request) -> None:
+    """Whether it was held was decided by what it used to read; what it has come to read may hold it."""
+    holds = request.holding(table)
+    if holds:
+        raise HeldError(table.name, holds, table.sources)
 
 
 def _other_state(bench: Workbench, table: StreamTable) -> str | None:

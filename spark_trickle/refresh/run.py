@@ -11,7 +11,7 @@ from spark_trickle.clock import Clock
 from spark_trickle.errors import (
     CommitUnknownError,
     ConflictError,
-    GatedError,
+    HeldError,
     StreamTableError,
     SuspendedError,
     TransientError,
@@ -19,6 +19,8 @@ from spark_trickle.errors import (
 )
 from spark_trickle.events import Noticed, Observer, RefreshFailed, RefreshFinished, Retrying, Step, StepReached
 from spark_trickle.graph.dag import Dag
+from spark_trickle.holds.rule import Situation
+from spark_trickle.holds.rules import held_by_sources
 from spark_trickle.model.frontier import Pointer
 from spark_trickle.model.publication import Cut, Publication, Swap
 from spark_trickle.model.refresh import Action, Outcome, RefreshOutcome
@@ -107,7 +109,7 @@ class Refresher:
         """For the scheduler: bring a unit to this cut, whatever is there by now, and publish it under the fence.
 
         Nothing is tried twice and no failure is written down: the scheduler does that. ConflictError: somebody else
-        published one of these since the cut was read. GatedError: a view has come to read a gated source; that is
+        published one of these since the cut was read. HeldError: a view has come to read what holds it; that is
         remembered, so that the next tick knows before it starts.
         """
         started = time.perf_counter()
@@ -115,7 +117,12 @@ class Refresher:
             if name not in cut.tables:
                 raise ConflictError(name, "a stream table", None)
         tables = [cut.tables[name] for name in unit]
-        request = replace(self._request(cut, None, "SCHEDULER", tables), group=group, now=now, gates=cut.gates)
+        request = replace(
+            self._request(cut, None, "SCHEDULER", tables),
+            group=group,
+            now=now,
+            holding=lambda table: held_by_sources(table, Situation(cut=cut, now=now)),
+        )
         self.notify(StepReached(Step.PINNED))
         with self.lake.workbench(cut, _touched(cut, tables)) as bench:
             results = self._moved_members(bench, cut, tables, request, fence)
@@ -158,7 +165,7 @@ class Refresher:
         def work(table: StreamTable, at: Workbench) -> MemberResult:
             try:
                 return self._one_member(at, table, request)
-            except GatedError as err:
+            except HeldError as err:
                 if err.sources != table.sources:
                     self.catalog.publish(Publication(updated=(replace(table, sources=err.sources),), fence=fence))
                 raise

@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from spark_trickle.gates.held import held as held_by_gates
+from spark_trickle.holds.rule import Situation
+from spark_trickle.holds.rules import LASTING, PASSING, by_unit, held
+from spark_trickle.model.hold import Hold
 from spark_trickle.model.publication import Cut
-from spark_trickle.model.standing import Hold, Standing
+from spark_trickle.model.standing import Standing
 from spark_trickle.names import TableName
 from spark_trickle.scheduler.board import Board
-from spark_trickle.scheduler.plan import Plan, backing_off, has_work, holds, make_plan
+from spark_trickle.scheduler.plan import Plan, has_work, make_plan
 
 
 @dataclass(slots=True)
@@ -29,6 +31,7 @@ class Memory:
     touched: frozenset[int] = frozenset()
     """Units that had something to do at the cut."""
     held: Mapping[int, tuple[Hold, ...]] = field(default_factory=dict)
+    """Units that are held for as long as the cut is the same."""
     standings: Mapping[TableName, Standing] | None = None
     quiet: dict[TableName, datetime] = field(default_factory=dict)
     """Until when the unit of a stream table was seen to have nothing to do, before it had."""
@@ -37,15 +40,19 @@ class Memory:
     def look(self, cut: Cut, standings: Callable[[], Mapping[TableName, Standing]], now: datetime) -> Plan:
         """Take in a cut, and say what is to be done about it."""
         if cut is not self.cut:
-            self._take_in(cut)
+            self._take_in(cut, now)
         if self.standings is None:
             self.standings = standings()
         assert self.board is not None
         board, known = self.board, self.standings
-        waiting = backing_off(cut.tables, board.unit_of, known, now)
-        held = _merged(self.held, waiting) if waiting else self.held
+        waiting = by_unit(held(Situation(cut=cut, now=now, standings=known), PASSING), board.unit_of)
+        all_held = _merged(self.held, waiting) if waiting else self.held
         plan = make_plan(
-            self.touched, board.below, held, lambda unit: board.due_at(unit, cut.tables, known, self._quiet(unit)), now
+            self.touched,
+            board.below,
+            all_held,
+            lambda unit: board.due_at(unit, cut.tables, known, self._quiet(unit)),
+            now,
         )
         self.ticked_at = now
         return plan
@@ -59,7 +66,7 @@ class Memory:
         known = [moment for moment in found if moment is not None]
         return min(known) if len(known) == len(found) else None
 
-    def _take_in(self, cut: Cut) -> None:
+    def _take_in(self, cut: Cut, now: datetime) -> None:
         busy = {name for unit in self.touched for name in self.board.units[unit].members} if self.board else set()
         if self.cut is None or self.board is None or cut.generation != self.cut.generation:
             self.board = self.make_board(cut)
@@ -74,8 +81,8 @@ class Memory:
                 if busy.isdisjoint(members):
                     self.quiet.update(dict.fromkeys(members, self.ticked_at))
         board = self.board
-        gated = held_by_gates(cut.tables, cut.gates, readers=lambda name: board.readers.get(name, ()))
-        self.held = holds(cut.tables, board.unit_of, gated)
+        situation = Situation(cut=cut, now=now, readers=lambda name: board.readers.get(name, ()))
+        self.held = by_unit(held(situation, LASTING), board.unit_of)
         self.cut = cut
 
     def forget_standings(self) -> None:

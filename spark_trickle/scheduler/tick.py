@@ -16,17 +16,19 @@ from datetime import datetime, timedelta
 from spark_trickle.errors import (
     ConflictError,
     DeposedError,
-    GatedError,
+    HeldError,
     StreamTableError,
     TransientError,
 )
 from spark_trickle.events import Noticed, Observer, RefreshFailed
-from spark_trickle.gates.held import held
-from spark_trickle.gates.stale import newly_stale, warning
+from spark_trickle.holds.rule import Situation
+from spark_trickle.holds.rules import OF_SOURCES, held
+from spark_trickle.holds.stale import newly_stale, warning
 from spark_trickle.model.groups import Isolation
+from spark_trickle.model.hold import Hold, HoldCode
 from spark_trickle.model.publication import Cut, Publication
 from spark_trickle.model.refresh import Action, HistoryRow, Outcome, RefreshOutcome
-from spark_trickle.model.standing import Failure, Hold, HoldCode, Standing
+from spark_trickle.model.standing import Failure, Standing
 from spark_trickle.model.stream_table import StreamTable
 from spark_trickle.model.tick import Failed, Skipped, TickReport
 from spark_trickle.names import TableName
@@ -148,13 +150,13 @@ class Tick:
         return True
 
     def _newer(self, cut: Cut, unit: Iterable[TableName]) -> Cut:
-        """What there is now, where units do not read the cut of the tick; a gate may have been closed meanwhile."""
+        """What there is now, where units do not read the cut of the tick; something may hold it meanwhile."""
         now = self.world.refresher.catalog.cut()
-        if now.gates != cut.gates:
-            gated = held(now.tables, now.gates)
+        if now.generation != cut.generation:
+            found = held(Situation(cut=now, now=self.now), OF_SOURCES)
             for name in unit:
-                if name in gated:
-                    raise GatedError(name, gated[name], now.tables[name].sources)
+                if name in found:
+                    raise HeldError(name, found[name], now.tables[name].sources)
         return replace(now, id=cut.id)
 
     def _settle(self, unit: int, future: Future[UnitResult]) -> None:
@@ -167,10 +169,9 @@ class Tick:
                 self.deposed = err
             case ConflictError():
                 self._overtaken(unit, err)
-            case GatedError():
+            case HeldError():
                 # Seen only now: a view has come to read a gated source, or a gate was closed during the tick.
-                member = next(name for name in self.board.units[unit].members if str(name) == err.facts["name"])
-                self._skip(unit, (Hold(code=HoldCode.GATED, member=member, text=err.because),))
+                self._skip(unit, err.holds)
             case StreamTableError():
                 self._failure(unit, err)
             case Exception():
@@ -191,7 +192,9 @@ class Tick:
     def _overtaken(self, unit: int, err: ConflictError) -> None:
         """Somebody else published a member since the cut was read: nothing is wrong, the next tick looks again."""
         member = self.board.units[unit].members[0]
-        self._skip(unit, (Hold(code=HoldCode.OVERTAKEN, member=member, text=str(err)),))
+        step = "nothing: the next tick looks again"
+        overtaken = Hold(code=HoldCode.OVERTAKEN, member=member, text=str(err), next_step=step, cause=member)
+        self._skip(unit, (overtaken,))
 
     def _failure(self, unit: int, err: StreamTableError) -> None:
         """A failure is written down in a transaction of its own, where no rollback reaches it."""

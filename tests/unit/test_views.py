@@ -23,7 +23,6 @@ from spark_trickle.views import (
     graph,
     nodes_of,
     status_of,
-    why_of,
 )
 
 NOW = datetime(2026, 7, 1, 12, 0, tzinfo=UTC)
@@ -100,34 +99,6 @@ def test_an_explanation_of_a_full_query_says_why_and_what_would_be_better() -> N
     assert text.startswith(
         "this query is recomputed whole at each refresh (FULL): RAND() changes\nsuggestion: remove it"
     )
-
-
-def test_why_lists_reasons_of_the_table_and_of_those_above_it_with_what_to_do() -> None:
-    table = stream_table("tip", "mid", status=Status.ERROR, status_reason="division by zero", consecutive_errors=3)
-    above = stream_table("mid", "src", status=Status.SUSPENDED)
-    answer = why_of(table, [above], missing=[TableName.parse("src")])
-    assert not answer.refreshing
-    assert [reason.table for reason in answer.reasons] == ["tip", "mid", "src"]
-    assert str(answer).splitlines() == [
-        "'tip' is not refreshing:",
-        "  1. 'tip' is in error after 3 failed refreshes: division by zero",
-        "     to do: mend the cause, then resume_stream_table('tip')",
-        "  2. it reads 'mid', and 'mid' is suspended",
-        "     to do: resume_stream_table('mid')",
-        "  3. its source 'src' does not exist",
-        "     to do: create 'src' again, or drop the stream table",
-    ]
-
-
-@pytest.mark.parametrize("status", [Status.SUSPENDED, Status.ERROR, Status.INITIALIZING])
-def test_every_status_but_active_is_a_reason(status: Status) -> None:
-    assert why_of(stream_table("t", status=status)).reasons
-
-
-def test_a_healthy_table_is_said_to_be_refreshing() -> None:
-    answer = why_of(stream_table("t"), [stream_table("u")])
-    assert answer.refreshing
-    assert str(answer).startswith("nothing stands in the way of 't'")
 
 
 def test_nodes_are_stream_tables_and_what_they_read() -> None:

@@ -9,9 +9,16 @@ from pathlib import Path
 import pytest
 
 from spark_trickle.errors import NotFoundError
+from spark_trickle.holds.rule import Situation
+from spark_trickle.holds.rules import held
+from spark_trickle.model.frontier import Pointer
+from spark_trickle.model.publication import Cut
+from spark_trickle.model.standing import LeaseRow
+from spark_trickle.model.stream_table import Status, StreamTable
 from spark_trickle.names import TableName
 from spark_trickle.views import WhyAnswer
 from spark_trickle.why import Known, why
+from tests.support.catalog_values import NOON, stream_table
 from tests.support.scheduling import SLOWEST, Yard, yard
 
 T = TableName.parse
@@ -108,7 +115,7 @@ def test_tried_again_at(y: Yard) -> None:
     [
         ("suspend", "it is suspended: suspended by hand", "resume_stream_table('counts')"),
         ("fail", "its last refresh failed", "history('counts')"),
-        ("gate", "source 'lines' is gated", "ungate the source"),
+        ("gate", "source 'lines' is gated", "ungate_source('lines')"),
     ],
 )
 def test_a_group_held_by_a_member_beside_it(y: Yard, trouble: str, text: str, step: str) -> None:
@@ -147,3 +154,50 @@ def test_upstream_failed_and_upstream_is_not_due(y: Yard) -> None:
 def test_a_name_that_is_no_stream_table_is_refused(y: Yard) -> None:
     with pytest.raises(NotFoundError, match=r"stream table 'orders' does not exist. .* lists them"):
         ask(y, "orders")
+
+
+def asked_of(*tables: StreamTable) -> WhyAnswer:
+    """Of the first one, where these are all there are and no scheduler has run."""
+    names = [table.name for table in tables]
+    cut = Cut("", {name: Pointer(name, "here") for name in names}, dict(zip(names, tables, strict=True)), ())
+    lease = LeaseRow(token=1, holder="test", expires_at=NOON + timedelta(days=1))
+    known = Known(cut=cut, standings={}, lease=lease, now=NOON, default_schedule=timedelta(seconds=1))
+    return why(tables[0].name, known)
+
+
+def test_why_lists_reasons_of_the_table_and_of_those_above_it_with_what_to_do() -> None:
+    table = stream_table("tip", ("mid",), status=Status.ERROR, status_reason="division by zero", consecutive_errors=3)
+    answer = asked_of(table, stream_table("mid", ("src",), status=Status.SUSPENDED))
+    assert not answer.refreshing
+    assert [reason.table for reason in answer.reasons] == ["tip", "mid", "src"]
+    assert str(answer).splitlines()[:7] == [
+        "'tip' is not refreshing:",
+        "  1. 'tip' is in error after 3 failed refreshes: division by zero",
+        "     to do: mend the cause, then resume_stream_table('tip')",
+        "  2. it reads 'mid', and 'mid' is suspended",
+        "     to do: resume_stream_table('mid')",
+        "  3. its source 'src' does not exist",
+        "     to do: create 'src' again, or drop the stream table",
+    ]
+
+
+@pytest.mark.parametrize("status", [Status.SUSPENDED, Status.ERROR, Status.INITIALIZING])
+def test_every_status_but_active_is_a_reason(status: Status) -> None:
+    assert asked_of(stream_table("t", (), status=status)).reasons
+
+
+def test_what_is_told_is_what_the_rules_say(y: Yard) -> None:
+    """Every rule that holds something is in the skip, in the history and in the answer, with its next step."""
+    y.stream("a", "orders")
+    y.tick()
+    y.gate("orders", True)
+    y.definitions.suspend(T("a"))
+    y.write("orders")
+    (skip,) = y.tick(60).skipped
+    assert skip.codes == ("gated", "suspended")
+    assert skip.reason == "source 'orders' is gated; it is suspended: suspended by hand"
+    assert y.catalog.history(T("a"), 1)[0].reason == skip.reason
+    found = held(Situation(cut=y.catalog.cut(), now=y.now, standings=y.catalog.standings()))[T("a")]
+    assert [(each.text, each.next_step) for each in ask(y, "a").reasons] == [
+        (hold.in_full, hold.next_step) for hold in found
+    ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from spark_trickle.gates.report import bootstrap_gate_status, source_gates
+from spark_trickle.holds.gate_report import bootstrap_gate_status, source_gates
 from spark_trickle.model.gate import Gate
 from spark_trickle.model.stream_table import BootstrapGating, Options
 from spark_trickle.names import TableName

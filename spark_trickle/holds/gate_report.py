@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from spark_trickle.gates.held import held
-from spark_trickle.gates.stale import is_stale
+from spark_trickle.holds.gated import gated
+from spark_trickle.holds.stale import is_stale
 from spark_trickle.model.gate import Gate
 from spark_trickle.model.stream_table import StreamTable
 from spark_trickle.names import TableName
@@ -69,9 +69,9 @@ def bootstrap_gate_status(
     """Closed ones first, then by name."""
     affected: dict[TableName, list[str]] = defaultdict(list)
     as_if_closed = {name: replace(gate, gated=True) for name, gate in gates.items()}
-    for name, reasons in held(tables, as_if_closed).items():
-        for reason in reasons:
-            affected[reason.source].append(str(name))
+    for name, holds in gated(tables, as_if_closed).items():
+        for hold in holds:
+            affected[hold.cause].append(str(name))
     return [
         BootstrapGateStatus(
             source_table=gate.source.name,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
-from spark_trickle.gates.stale import is_stale, newly_stale, warning
+from spark_trickle.holds.stale import is_stale, newly_stale, warning
 from spark_trickle.model.gate import Gate
 from spark_trickle.names import TableName
 

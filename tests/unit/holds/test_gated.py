@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_trickle.gates.held import held
+from spark_trickle.holds.gated import gated
 from spark_trickle.model.gate import Gate
 from spark_trickle.model.stream_table import BootstrapGating, Options, RefreshMode, Source, StreamTable
 from spark_trickle.names import TableName
@@ -27,7 +27,7 @@ def by_name(*tables: StreamTable) -> dict[TableName, StreamTable]:
 
 
 def told(tables: dict[TableName, StreamTable], closed: dict[TableName, Gate]) -> dict[str, list[str]]:
-    return {str(name): [str(reason) for reason in reasons] for name, reasons in held(tables, closed).items()}
+    return {str(name): [hold.text for hold in holds] for name, holds in gated(tables, closed).items()}
 
 
 PARTS = by_name(
@@ -47,9 +47,12 @@ def test_a_gate_holds_what_depends_on_the_source_near_and_far_and_nothing_else()
 
 
 def test_each_closed_gate_is_a_reason_of_its_own() -> None:
-    reasons = held(PARTS, gates("orders", "customers"))[TableName.parse("customer_report")]
-    assert [(str(reason.source), reason.direct) for reason in reasons] == [("customers", False), ("orders", False)]
-    assert reasons[0].next_step == "ungate_source('customers') when its load is complete"
+    holds = gated(PARTS, gates("orders", "customers"))[TableName.parse("customer_report")]
+    assert [(str(hold.cause), str(hold.via)) for hold in holds] == [
+        ("customers", "customer_stats"),
+        ("orders", "order_summary"),
+    ]
+    assert holds[0].next_step == "ungate_source('customers') when its load is complete"
 
 
 def test_an_open_gate_holds_nobody() -> None:
@@ -102,7 +105,7 @@ def test_circles_end() -> None:
 
 def test_a_chain_of_ten_thousand_is_held_whole() -> None:
     chain = by_name(*(stream_table(f"t{i}", (f"t{i - 1}" if i else "orders",)) for i in range(10_000)))
-    assert len(held(chain, gates("orders"))) == 10_000
+    assert len(gated(chain, gates("orders"))) == 10_000
 
 
 @st.composite
@@ -134,16 +137,16 @@ def test_held_are_exactly_those_with_a_gated_source_somewhere_above(
     drawn: tuple[dict[TableName, StreamTable], dict[TableName, Gate]],
 ) -> None:
     tables, all_gates = drawn
-    found = held(tables, all_gates)
+    found = gated(tables, all_gates)
     closed = {name for name, gate in all_gates.items() if gate.gated}
     for name, table in tables.items():
         exempt = (
             table.options.bootstrap_gating is BootstrapGating.IGNORE or table.effective_mode is RefreshMode.IMMEDIATE
         )
         expected = set() if exempt else closed & _above(tables, name)
-        reasons = found.get(name, ())
-        assert {reason.source for reason in reasons} == expected
-        assert len(reasons) == len(expected)
-        for reason in reasons:
-            assert reason.via in {source.table for source in table.sources}
-            assert reason.source in {reason.via, *_above(tables, reason.via)}
+        holds = found.get(name, ())
+        assert {hold.cause for hold in holds} == expected
+        assert len(holds) == len(expected)
+        for hold in holds:
+            assert hold.via in {source.table for source in table.sources}
+            assert hold.cause in {hold.via, *_above(tables, hold.via)}
