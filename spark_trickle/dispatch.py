@@ -12,6 +12,7 @@ from spark_trickle.sql.statements import (
     AlterStreamTable,
     Call,
     CreateStreamTable,
+    CreateStreamTables,
     DropStreamTable,
     ExplainStreamTable,
     RefreshStreamTable,
@@ -30,6 +31,9 @@ class Dispatcher:
         match statement:
             case CreateStreamTable():
                 return self._create(statement)
+            case CreateStreamTables():
+                self._checked("create_stream_tables", (statement.queries,), dict(statement.options))
+                return [self.calls["status"](name) for name in statement.queries]
             case AlterStreamTable():
                 changes = {**statement.options, **({} if statement.query is None else {"query": statement.query})}
                 self.calls["alter_stream_table"](statement.name, **changes)

@@ -9,22 +9,24 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from spark_trickle import views
+from spark_trickle.circles import SccStatus, scc_ids, scc_status
 from spark_trickle.config import Settings
+from spark_trickle.defining import CALLS as DEFINITION_CALLS
+from spark_trickle.defining import DefinitionCalls
 from spark_trickle.dispatch import Dispatcher
-from spark_trickle.errors import ConflictError, TransientError, UserError
-from spark_trickle.events import Noticed, Observer
+from spark_trickle.errors import ConflictError, UserError
+from spark_trickle.events import Observer
 from spark_trickle.gating import CALLS as GATE_CALLS
 from spark_trickle.gating import GateCalls
+from spark_trickle.graph.dag import data_flow
 from spark_trickle.grouping import CALLS as GROUP_CALLS
 from spark_trickle.grouping import DiamondGroupMember, GroupStatus, RefreshGroup
 from spark_trickle.logs import log_event
-from spark_trickle.model.meaning import Meaning
 from spark_trickle.model.refresh import HistoryRow, RefreshOutcome, Verification
 from spark_trickle.model.stream_table import Options, RefreshMode, StreamTable
 from spark_trickle.model.tick import TickReport
 from spark_trickle.names import TableName, no_stream_table
 from spark_trickle.protecting import require_allowed
-from spark_trickle.refresh.options import with_options
 from spark_trickle.refresh.resolve import operators_and_change, resolve_mode
 from spark_trickle.sql.statements import parse_statement, split_statements
 from spark_trickle.wire import Parts, assemble
@@ -37,19 +39,13 @@ if TYPE_CHECKING:
     from spark_trickle.transaction import Transaction
 
 SQL_CALLS = (
-    "create_stream_table",
-    "create_stream_table_if_not_exists",
-    "create_or_replace_stream_table",
-    "alter_stream_table",
-    "drop_stream_table",
     "refresh_stream_table",
     "refresh_stream_tables",
-    "suspend_stream_table",
-    "resume_stream_table",
     "verify",
     "explain",
     "explain_query",
     "status",
+    "scc_status",
     "history",
     "why",
     "dependency_tree",
@@ -59,19 +55,20 @@ SQL_CALLS = (
     "source_gates",
     "bootstrap_gate_status",
     "gate_history",
+    *DEFINITION_CALLS,
     *GATE_CALLS,
     *GROUP_CALLS,
 )
 
 
-class Engine(GateCalls):
+class Engine(DefinitionCalls, GateCalls):
     """Stream tables of one lake. A context manager; safe to use from several threads."""
 
     def __init__(
         self, settings: Settings, *, spark: SparkSession | None = None, observers: Iterable[Observer] = ()
     ) -> None:
         self._parts: Parts = assemble(settings, spark, (log_event, *observers))
-        super().__init__(self._parts.gating)
+        GateCalls.__init__(self, self._parts.gating)
         self._dispatcher = Dispatcher({name: getattr(self, name) for name in SQL_CALLS})
 
     def __enter__(self) -> Self:
@@ -104,74 +101,6 @@ class Engine(GateCalls):
             raise UserError("there is no statement to run", hint="For example: SHOW STREAM TABLES")
         return answer
 
-    def create_stream_table(  # noqa: PLR0913  the surface that users know
-        self,
-        name: str,
-        query: str,
-        schedule: str = "calculated",
-        refresh_mode: str = "AUTO",
-        initialize: bool = True,
-        diamond_consistency: str | None = None,
-        diamond_schedule_policy: str | None = None,
-        bootstrap_gating: str = "respect",
-        strict: bool = False,
-        fuse: str = "off",
-        fuse_ceiling: int | None = None,
-    ) -> StreamTable:
-        """Make a stream table of a query; with `initialize` it appears with its contents."""
-        options = self._options(
-            schedule=schedule,
-            refresh_mode=refresh_mode,
-            diamond_consistency=diamond_consistency,
-            diamond_schedule_policy=diamond_schedule_policy,
-            bootstrap_gating=bootstrap_gating,
-            strict=strict,
-            fuse=fuse,
-            fuse_ceiling=fuse_ceiling,
-        )
-        return self._parts.definitions.create(
-            self._named(name), query, options, meaning=self._meaning(), initialize=bool(initialize)
-        )
-
-    def create_stream_table_if_not_exists(self, name: str, query: str, **options: Any) -> StreamTable:
-        """As `create_stream_table`; one that exists is left as it is, whatever its query."""
-        existing = self._parts.catalog.find(self._named(name))
-        if existing is not None:
-            return replace(existing, notices=(f"stream table '{existing.name}' already exists, nothing was changed",))
-        return self.create_stream_table(name, query, **options)
-
-    def create_or_replace_stream_table(
-        self, name: str, query: str, initialize: bool = True, **options: Any
-    ) -> StreamTable:
-        """Create it; or change what differs: options, or the query in place. `initialize` counts on creation only."""
-        if self._parts.catalog.find(self._named(name)) is None:
-            return self.create_stream_table(name, query, initialize=initialize, **options)
-        return self._parts.definitions.alter(self._named(name), options, query=query, meaning=self._meaning())
-
-    def alter_stream_table(self, name: str, query: str | None = None, **changes: Any) -> StreamTable:
-        """Change options or the query. Everything is checked first; a failure leaves everything as it was."""
-        meaning = None if query is None else self._meaning()
-        return self._parts.definitions.alter(self._named(name), changes, query=query, meaning=meaning)
-
-    def drop_stream_table(self, name: str, cascade: bool = False) -> tuple[str, ...]:
-        """Drop it with its internal state, and with `cascade` those that read it; returns the names."""
-        from spark_trickle.spark.in_use import IN_USE
-        from spark_trickle.spark.purge import purge
-
-        heads = self._parts.catalog.pointers()
-        gone = self._parts.definitions.drop(self._named(name), cascade=bool(cascade))
-        for table in (each for dropped in gone for each in dropped.tables if each in heads):
-            if IN_USE.locations(table):
-                notice = f"files of '{table}' are left, because they are being read; maintain() removes them later"
-                self._parts.notify(Noticed(str(table), notice))
-                continue
-            try:
-                purge(self.spark, heads[table].location)
-            except TransientError as err:
-                # It is dropped all the same: files that could not be deleted are a nuisance, not a failure.
-                self._parts.notify(Noticed(str(table), f"files of '{table}' are left: {err}"))
-        return tuple(str(table.name) for table in gone)
-
     def refresh_stream_table(self, name: str, mode: str | None = None, upstream: bool = False) -> RefreshOutcome:
         """Bring it up to date now; with `upstream` its ancestors first, all at one cut and published together."""
         wanted = self._named(name)
@@ -183,12 +112,6 @@ class Engine(GateCalls):
         if not names:
             raise UserError("no stream table is named", hint="Name at least one")
         return self._parts.refresher.refresh([self._named(name) for name in names], None)
-
-    def suspend_stream_table(self, name: str) -> StreamTable:
-        return self._parts.definitions.suspend(self._named(name))
-
-    def resume_stream_table(self, name: str) -> StreamTable:
-        return self._parts.definitions.resume(self._named(name))
 
     def stream_tables(self) -> tuple[StreamTable, ...]:
         """All of them, as the catalog knows them."""
@@ -203,16 +126,25 @@ class Engine(GateCalls):
         if table is None:
             raise no_stream_table(self._named(name), cut.tables)
         # What it reads, and what it read: a view may have been redefined since.
-        read = {*(source.table for source in table.sources), *(pin.table for pin in table.frontier.pins)}
-        with self._parts.lake.real.workbench(cut, [table.name, *read]) as bench:
-            return verify(bench, table)
+        circle = [cut.tables[each] for each in data_flow(cut.tables.values()).circle_of(table.name)]
+        members = circle or [table]
+        read = {pin.table for member in members for pin in member.frontier.pins}
+        read |= {source.table for member in members for source in member.sources}
+        with self._parts.lake.real.workbench(cut, {*(member.name for member in members), *read}) as bench:
+            return verify(bench, table, circle, self.settings.max_fixpoint_iterations)
 
     def status(self, name: str | None = None) -> Any:
         """What is known of one stream table, or of all (a list)."""
-        now = self._parts.clock.now()
-        if name is not None:
-            return views.status_of(self._parts.catalog.get(self._named(name)), now)
-        return [views.status_of(table, now) for table in self._parts.catalog.stream_tables()]
+        now, tables = self._parts.clock.now(), self._parts.catalog.stream_tables()
+        numbers = scc_ids(tables)
+        if name is None:
+            return [views.status_of(table, now, scc_id=numbers.get(table.name)) for table in tables]
+        table = self._parts.catalog.get(self._named(name))
+        return views.status_of(table, now, scc_id=numbers.get(table.name))
+
+    def scc_status(self) -> list[SccStatus]:
+        """The circles of stream tables, and how many rounds each took the last time."""
+        return scc_status(self._parts.catalog.stream_tables())
 
     def history(self, name: str | None = None, limit: int = 20) -> list[HistoryRow]:
         """What refreshes did, newest first."""
@@ -334,25 +266,6 @@ class Engine(GateCalls):
             history_days=parts.settings.history_retention_days,
         )
         return maintain(parts.catalog, parts.sessions.main, parts.clock.now(), options)
-
-    def _named(self, text: str) -> TableName:
-        """The table that a name means: without a namespace in the session's current one."""
-        return self._parts.gating.named(text)
-
-    def _meaning(self) -> Meaning:
-        """What a query means that is defined now, in the session."""
-        return self._parts.sessions.meaning()
-
-    def _options(self, **given: object) -> Options:
-        """Options as passed; those left out that have a setting come from the settings."""
-        settings = self._parts.settings
-        defaults: dict[str, object] = {
-            "diamond_consistency": settings.diamond_consistency.value,
-            "diamond_schedule_policy": settings.diamond_schedule_policy.value,
-        }
-        return with_options(
-            Options(), {key: defaults.get(key) if value is None else value for key, value in given.items()}
-        )
 
     def _one_statement(self, text: str) -> DataFrame:
         statement = parse_statement(text)

@@ -80,6 +80,20 @@ class CycleError(UserError):
         )
 
 
+class NotMonotoneError(UserError):
+    """Stream tables cannot be a circle: more rows of one could take rows away from another."""
+
+    def __init__(self, path: Iterable[object], name: object, source: object, obstacle: str) -> None:
+        self.path = tuple(str(p) for p in path)
+        super().__init__(
+            f"the circle {' -> '.join(self.path)} is not possible: '{name}' reads '{source}' in {obstacle}, where more "
+            "rows may take rows away",
+            hint="In a circle members are read through filters, inner joins, UNION, DISTINCT, INTERSECT, EXISTS, IN; "
+            "put the rest into a stream table after the circle",
+            facts={"path": self.path, "name": str(name), "source": str(source), "obstacle": obstacle},
+        )
+
+
 class SqlError(UserError):
     """SQL text that cannot be understood, with its place."""
 
@@ -136,6 +150,21 @@ class SchemaChangedError(StreamTableError):
     """A source changed shape so that the query no longer fits it."""
 
     exit_code = 3
+
+
+class NotConvergedError(StreamTableError):
+    """A circle of stream tables still changes after as many rounds as are allowed; nothing was published."""
+
+    exit_code = 3
+
+    def __init__(self, path: Iterable[object], rounds: int) -> None:
+        self.path = tuple(str(p) for p in path)
+        super().__init__(
+            f"the circle {' -> '.join(self.path)} still changes after {rounds} rounds; nothing was published",
+            hint="UNION ALL over rows that lead back to themselves grows for ever: write UNION or DISTINCT. Otherwise "
+            "raise max_fixpoint_iterations; then resume_stream_table",
+            facts={"path": self.path, "rounds": rounds},
+        )
 
 
 class TransientError(StreamTableError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol, TypeVar
 
@@ -62,6 +62,8 @@ class Analysis:
     delta_sql: str
     notices: tuple[str, ...]
     normalized: str
+    obstacles: Mapping[TableName, str] = field(default_factory=dict)
+    """Sources in which the query is not monotone (more rows there may take rows away), and what is in the way."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +139,13 @@ class Workbench(Protocol):
 
     def apply(self, table: StreamTable, windows: Mapping[TableName, Window], summary: Mapping[str, str]) -> Staged: ...
 
-    def create_empty(self, table: StreamTable) -> None: ...
+    def create_empty(self, table: StreamTable) -> bool:
+        """Let it hold no rows, with the columns of its query; whether it was not there, or had others."""
+        ...
+
+    def obstacles(self, table: StreamTable) -> Mapping[TableName, str]:
+        """Sources in which its query is not monotone, and what is in the way."""
+        ...
 
     def jobs(self) -> int:
         """Spark jobs since the workbench was lent."""

@@ -24,7 +24,8 @@ from spark_trickle.model.refresh import RefreshOutcome
 from spark_trickle.names import TableName
 from spark_trickle.protecting import require_allowed, require_not_ours, require_unread
 from spark_trickle.reading import OpenWorkspace
-from spark_trickle.refresh.run import Refresher, swaps_of
+from spark_trickle.refresh.publishing import swaps_of
+from spark_trickle.refresh.run import Refresher
 from spark_trickle.spark.bench import SparkLake
 from spark_trickle.spark.deeds import deeds_of
 from spark_trickle.spark.failures import spark_errors, sql_errors, versions_gone

@@ -39,9 +39,14 @@ class StreamTableStatus:
     frontier: Frontier
     epoch: int
     rows: int | None = None
+    scc_id: int | None = None
+    """The number of its circle, if it is in one."""
+    last_fixpoint_iterations: int | None = None
 
 
-def status_of(table: StreamTable, now: datetime, rows: int | None = None) -> StreamTableStatus:
+def status_of(
+    table: StreamTable, now: datetime, rows: int | None = None, scc_id: int | None = None
+) -> StreamTableStatus:
     """What `status` tells of a stream table at a moment."""
     refreshed = table.last_refresh_at
     return StreamTableStatus(
@@ -60,6 +65,9 @@ def status_of(table: StreamTable, now: datetime, rows: int | None = None) -> Str
         frontier=table.frontier,
         epoch=table.epoch,
         rows=rows,
+        scc_id=scc_id,
+        # What a stream table took while it was in a circle says nothing once it has left it.
+        last_fixpoint_iterations=None if scc_id is None else table.fixpoint_iterations,
     )
 
 
@@ -187,8 +195,13 @@ def dependency_tree(nodes: Sequence[GraphNode], name: str | None = None) -> str:
         roots = [name]
     else:
         read = {source for node in nodes for source in node.sources if source != node.name}
-        # In a graph that is one big cycle everybody is read by somebody: draw it from its first name.
-        roots = [node.name for node in nodes if node.name not in read] or [node.name for node in nodes[:1]]
+        roots = [node.name for node in nodes if node.name not in read]
+        # In a circle that nobody else reads everybody is read by somebody: it is drawn from its first name.
+        seen = _reached(known, roots)
+        for node in nodes:
+            if node.name not in seen:
+                roots.append(node.name)
+                seen |= _reached(known, [node.name])
     lines: list[str] = []
     drawn: set[str] = set()
     # Depth first without recursion: a chain of stream tables may be longer than Python's stack.
@@ -209,6 +222,17 @@ def dependency_tree(nodes: Sequence[GraphNode], name: str | None = None) -> str:
         ]
         pending.extend(reversed(children))
     return "\n".join(lines)
+
+
+def _reached(known: Mapping[str, GraphNode], roots: Iterable[str]) -> set[str]:
+    """The names, and all that they depend on."""
+    found: set[str] = set()
+    pending = list(roots)
+    while pending:
+        if (name := pending.pop()) not in found:
+            found.add(name)
+            pending += known[name].sources if name in known else ()
+    return found
 
 
 def graph(nodes: Sequence[GraphNode], format: str = GraphFormat.TEXT) -> str:

@@ -46,7 +46,8 @@ def why(name: TableName, known: Known) -> WhyAnswer:
     if name not in tables:
         raise no_stream_table(name, tables)
     table, board = tables[name], known.board()
-    above = dag_of(tables.values()).upstream(name)
+    dag = dag_of(tables.values())
+    above, circle = dag.upstream(name), dag.circle_of(name)
     ancestors = [tables[each] for each in sorted(above) if each in tables]
     found = held(Situation(cut=known.cut, now=known.now, standings=known.standings))
     unit = board.unit_of[name]
@@ -60,7 +61,7 @@ def why(name: TableName, known: Known) -> WhyAnswer:
         *(reason for each in (table, *ancestors) for reason in _lost(each, known)),
     ]
     waits = [*_touched(table, known), *_waits(table, board, known, found)]
-    for ancestor in ancestors:
+    for ancestor in (each for each in ancestors if each.name not in circle):
         waits += [
             replace(wait, text=f"it reads '{ancestor.name}', which has changes to take in: {wait.text}")
             for wait in _waits(ancestor, board, known, found, scheduler=False)

@@ -116,8 +116,9 @@ def assemble(settings: Settings, spark: SparkSession | None, observers: Iterable
         max_change_ratio=settings.differential_max_change_ratio,
         attempts=settings.max_refresh_attempts,
         workers=settings.max_concurrent_refreshes,
+        max_rounds=settings.max_fixpoint_iterations,
     )
-    definitions = Definitions(catalog=catalog, lake=lake, clock=clock, refresher=refresher, notify=notify)
+    definitions = Definitions(catalog, lake, clock, refresher, notify, settings.allow_circular)
     stale = timedelta(seconds=settings.gate_stale_warning_seconds)
     gating = Gating(catalog, clock, notify, stale, named=sessions.named)
     scheduler = _scheduler(settings, catalog, refresher, clock, notify)

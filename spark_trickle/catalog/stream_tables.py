@@ -196,6 +196,8 @@ def _row(table: StreamTable) -> dict[str, Any]:
         "reads_clock": table.reads_clock,
         "reading": table.reading,
         "functions": documents.dump_pairs(table.functions),
+        "fixpoint_iterations": table.fixpoint_iterations,
+        "fixpoint_at": table.fixpoint_at,
     }
 
 
@@ -236,4 +238,6 @@ def _value(row: Row[Any], sources: tuple[Source, ...]) -> StreamTable:
         reads_clock=bool(row.reads_clock),
         reading=row.reading or "",
         functions=documents.load_pairs(row.functions),
+        fixpoint_iterations=row.fixpoint_iterations,
+        fixpoint_at=row.fixpoint_at,
     )

@@ -88,6 +88,8 @@ STREAM_TABLES = Table(
     Column("reads_clock", Boolean),
     Column("reading", Text),
     Column("functions", Text),
+    Column("fixpoint_iterations", Integer),
+    Column("fixpoint_at", UtcDateTime),
 )
 
 SOURCES = Table(
@@ -158,6 +160,7 @@ HISTORY = Table(
     Column("jobs", Integer, nullable=False),
     Column("commits", Integer, nullable=False),
     Column("initiated_by", _CHOICE, nullable=False),
+    Column("fixpoint_iteration", Integer),
     Index("trickle_history_by_name", "name", "id"),
     Index("trickle_history_by_time", "started_at"),
     # Numbers of pruned rows are not given out again, so the order of rows stays the order of writing.

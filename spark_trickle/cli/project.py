@@ -14,6 +14,7 @@ from pathlib import Path
 
 from spark_trickle.cli.session import read_text
 from spark_trickle.errors import SqlError, UserError
+from spark_trickle.graph.dag import Dag
 from spark_trickle.model.stream_table import Options, StreamTable
 from spark_trickle.names import TableName
 from spark_trickle.sql.lexer import Kind, Token, tokens
@@ -75,15 +76,28 @@ def read_project(folder: Path) -> tuple[Declared, ...]:
     return tuple(in_order(found))
 
 
+def circles(declared: Sequence[Declared]) -> list[frozenset[TableName]]:
+    """Stream tables whose statements mention each other: they are made together."""
+    streams = {_key(item.makes): item.makes for item in declared if item.stream_table is not None and item.makes}
+    mentions = {
+        item.makes: [streams[name] for name in _mentioned(item.text) if name in streams]
+        for item in declared
+        if item.stream_table is not None and item.makes
+    }
+    return [frozenset(circle) for circle in Dag(mentions).circles() if len(circle) > 1]
+
+
 def in_order(declared: Sequence[Declared]) -> list[Declared]:
     """As written, but each statement after those whose names it mentions.
 
     A mention is a word, not proof of a reference: an edge too many only delays. Statements that mention each other in a
-    circle stay as written, and the engine says what it thinks of them.
+    circle stay as written.
     """
     makers = {_key(item.makes): i for i, item in enumerate(declared) if item.makes is not None}
+    rings = {_key(name): {_key(other) for other in circle} for circle in circles(declared) for name in circle}
     waits = [
-        {makers[name] for name in _mentioned(item.text) if name in makers} - {i} for i, item in enumerate(declared)
+        {makers[name] for name in _mentioned(item.text) - rings.get(_key(item.makes), set()) if name in makers} - {i}
+        for i, item in enumerate(declared)
     ]
     followers: list[list[int]] = [[] for _ in declared]
     for i, needed in enumerate(waits):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from spark_trickle.cli.project import Change, ChangeKind, Declared, complete, plan_changes, read_project
+from spark_trickle.cli.project import Change, ChangeKind, Declared, circles, complete, plan_changes, read_project
 from spark_trickle.cli.reading import Limit
 from spark_trickle.cli.rows import fetch
 from spark_trickle.cli.session import Session, read_text, session_of
@@ -94,10 +95,36 @@ def apply(
         session.output.show(list(plan))
     if not yes and not _agreed(len(pending)):
         raise typer.Exit(1)
-    for change in pending:
+    for change in _made_together(session, pending, declared, defaults):
         _carry_out(session, change, declared, defaults)
     if _json(session):
         session.output.show(Applied(True, plan))
+
+
+def _made_together(
+    session: Session, pending: list[Change], declared: tuple[Declared, ...], defaults: Options
+) -> Iterator[Change]:
+    """The changes one by one; stream tables that read each other are made first and together, where they are new."""
+    items = {str(item.makes): item for item in declared}
+    rings = {str(name): circle for circle in circles(declared) for name in circle}
+    new = {change.name for change in pending if change.kind is ChangeKind.CREATE}
+    made: set[str] = set()
+    for change in pending:
+        ring = sorted(str(name) for name in rings.get(change.name, ()) if str(name) in new - made)
+        if len(ring) > 1:
+            tables = {name: table for name in ring if (table := items[name].stream_table) is not None}
+            first: dict[str, Any] = complete(tables[ring[0]].options, defaults)
+            initialize = all(bool(table.options.get("initialize", True)) for table in tables.values())
+            with session.working(f"create {', '.join(ring)} ..."):
+                queries = {table.name: table.query for table in tables.values()}
+                session.spark_engine.create_stream_tables(queries, initialize=initialize, **first)
+            made.update(ring)
+            # One call has the same options for all.
+            for name in ring[1:]:
+                changes: dict[str, Any] = complete(tables[name].options, defaults)
+                session.spark_engine.alter_stream_table(tables[name].name, **changes)
+        if change.name not in made:
+            yield change
 
 
 def _carry_out(session: Session, change: Change, declared: tuple[Declared, ...], defaults: Options) -> None:

@@ -42,6 +42,8 @@ class RefreshOutcome:
     """Spark jobs."""
     commits: int = 0
     """Iceberg metadata commits."""
+    fixpoint_iteration: int | None = None
+    """Rounds until its circle was at rest; None: it is in none, or there was nothing to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +69,8 @@ class HistoryRow:
     commits: int
     initiated_by: str
     """MANUAL, INITIAL, SCHEDULER, TRANSACTION."""
+    fixpoint_iteration: int | None = None
+    """Rounds until its circle was at rest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

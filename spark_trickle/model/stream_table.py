@@ -135,6 +135,10 @@ class StreamTable:
     functions: tuple[tuple[str, str], ...] = ()
     """Users' functions in the query, with what told their bodies when the contents were computed."""
     costs: Costs = field(default_factory=Costs)
+    fixpoint_iterations: int | None = None
+    """Rounds that its circle took, the last time that it had something to do; None: it never was in a circle."""
+    fixpoint_at: datetime | None = None
+    """When that was."""
 
     @property
     def populated(self) -> bool:

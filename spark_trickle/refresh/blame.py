@@ -20,16 +20,17 @@ MEMBER = "member"
 
 
 @contextmanager
-def blaming(name: TableName) -> Iterator[None]:
-    """What is raised inside is the failure of this stream table."""
+def blaming(*names: TableName) -> Iterator[None]:
+    """What is raised inside is the failure of this stream table; of all, if they are a circle."""
+    members = tuple(str(name) for name in names)
     try:
         yield
     except StreamTableError as err:
         # Whoever handles it has to know which of several it was.
-        err.facts.setdefault(MEMBER, str(name))
+        err.facts.setdefault(MEMBER, members[0] if len(members) == 1 else members)
         raise
     except Exception as err:
-        raise bug(f"refreshing '{name}'", err, {MEMBER: str(name)}) from err
+        raise bug(f"refreshing {', '.join(map(repr, members))}", err, {MEMBER: members}) from err
 
 
 def bug(doing: str, err: BaseException, facts: dict[str, object] | None = None) -> InternalError:
@@ -47,14 +48,16 @@ def trace_of(err: BaseException) -> str | None:
     return "".join(traceback.format_exception(err)) if isinstance(err, InternalError) else None
 
 
-def blamed(err: StreamTableError, unit: Sequence[StreamTable]) -> StreamTable | None:
-    """The member in which it happened; None: nobody can tell."""
-    return next((table for table in unit if str(table.name) == err.facts.get(MEMBER)), None)
+def blamed(err: StreamTableError, unit: Sequence[StreamTable]) -> list[StreamTable]:
+    """The members in which it happened, several of a circle; none: nobody can tell."""
+    found = err.facts.get(MEMBER)
+    names = found if isinstance(found, tuple) else (found,)
+    return [table for table in unit if str(table.name) in names]
 
 
 def part_in(err: StreamTableError, table: StreamTable, unit: Sequence[StreamTable]) -> tuple[Outcome, str | None]:
     """What the failure of a unit means for one of its members: how it ended, and why, where it is not to blame."""
-    culprit = blamed(err, unit)
-    if culprit is None or culprit.name == table.name:
+    culprits = blamed(err, unit)
+    if not culprits or table in culprits:
         return Outcome.FAILED, None
-    return Outcome.SKIPPED, f"'{culprit.name}' failed, and with it its group"
+    return Outcome.SKIPPED, f"'{culprits[0].name}' failed, and with it its group"

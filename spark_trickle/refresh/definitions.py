@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from spark_trickle.clock import Clock
 from spark_trickle.errors import AlreadyExistsError, HasDependentsError, NotFoundError, SqlError, UserError
 from spark_trickle.events import Noticed, Observer, RefreshFinished, Step, StepReached
+from spark_trickle.graph.dag import data_flow
 from spark_trickle.graph.notices import left_over, notices
 from spark_trickle.holds.rule import Situation
 from spark_trickle.holds.rules import held_by_sources
@@ -18,9 +20,13 @@ from spark_trickle.model.standing import Standing
 from spark_trickle.model.stream_table import Options, RefreshMode, Status, StreamTable
 from spark_trickle.names import INTERNAL_NAMESPACE, TableName, is_internal, no_stream_table, other_spelling
 from spark_trickle.ports import Analysis, CatalogPort, Lake, Workbench
+from spark_trickle.refresh.fixpoint import empty_all
 from spark_trickle.refresh.options import with_options
+from spark_trickle.refresh.publishing import swaps_of
+from spark_trickle.refresh.request import MemberResult
 from spark_trickle.refresh.resolve import redefined
-from spark_trickle.refresh.run import Refresher, dag_of, swaps_of
+from spark_trickle.refresh.run import Refresher, dag_of
+from spark_trickle.refresh.together import check_circles, stage_columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,34 +38,34 @@ class Definitions:
     clock: Clock
     refresher: Refresher
     notify: Observer
+    allow_circular: bool = False
 
     def create(
         self, name: TableName, query: str, options: Options, *, meaning: Meaning, initialize: bool
     ) -> StreamTable:
         """Make a stream table; with `initialize` it is published with its contents, never without them."""
+        return self.create_all({name: query}, options, meaning=meaning, initialize=initialize)[0]
+
+    def create_all(
+        self, queries: Mapping[TableName, str], options: Options, *, meaning: Meaning, initialize: bool
+    ) -> list[StreamTable]:
+        """Make several that may read each other, all or none."""
         cut = self.catalog.cut()
-        _require_free(name, cut)
-        if name in cut.tables:
-            hint = "Use create_or_replace_stream_table, or alter_stream_table to change it"
-            raise AlreadyExistsError("stream table", name, hint=hint)
-        if name in cut.pointers:
-            raise AlreadyExistsError(
-                cut.pointers[name].kind.lower(), name, hint="Choose another name, or drop it first"
-            )
-        if name.namespace not in cut.namespaces:
-            raise NotFoundError("namespace", name.namespace, hint=f"CREATE NAMESPACE {name.namespace} makes it")
+        for name in queries:
+            _require_new(name, cut)
         with self.lake.workbench(cut) as bench:
-            analysis = bench.analyze(query, meaning, cut.tables)
-            table = self._define(cut, analysis, name, query, meaning, options)
-            holds = held_by_sources(table, Situation(cut=cut, now=self.clock.now()))
+            made = self._defined(cut, bench, queries, options, meaning)
+            situation = Situation(cut=replace(cut, tables={**cut.tables, **made}), now=self.clock.now())
+            holds = {name: found for name in made if (found := held_by_sources(made[name], situation))}
             if initialize and not holds:
-                table = self._publish_loaded(cut, bench, table, new=True)
+                tables = self._publish_new(cut, bench, made)
             else:
-                table = self._empty(bench, table)
-                self.catalog.publish(Publication(swaps=swaps_of(bench), created=(table,)))
+                tables = [self._empty(bench, table) for table in made.values()]
+                self.catalog.publish(Publication(swaps=swaps_of(bench), created=tuple(tables)))
         if initialize and holds:
-            table = replace(table, notices=(*table.notices, _deferred(name, holds)))
-        return self._told(table)
+            because = [hold for found in holds.values() for hold in found]
+            tables = [replace(t, notices=(*t.notices, _deferred(t.name, holds.get(t.name, because)))) for t in tables]
+        return [self._told(table) for table in tables]
 
     def alter(
         self,
@@ -88,25 +94,29 @@ class Definitions:
                 return table
             return self._update(replace(table, options=options))
         with self.lake.workbench(cut) as bench:
-            analysis = bench.analyze(with_query, meant, [other for other in cut.tables if other != name])
-            altered = self._define(cut, analysis, name, with_query, meant, options)
+            draft = self._draft(name, with_query, meant, options)
+            stage_columns(bench, [draft])
+            analysis = bench.analyze(with_query, meant, cut.tables)
+            altered = redefined(draft, analysis)
+            altered = replace(altered, notices=(*altered.notices, *notices(altered, cut.tables, cut.groups)))
             same_query = altered.normalized_query == table.normalized_query and meant == table.meaning
             if same_query and altered.effective_mode is table.effective_mode:
                 if options == table.options:
                     return table
                 return self._update(_mended(replace(table, options=options, mode_reason=altered.mode_reason)))
-            dag_of({**cut.tables, name: altered}.values()).require_acyclic()
             altered = _taking_over(table, altered, same_query=same_query)
+            circle = self._circle(cut, bench, altered, analysis)
             holds = held_by_sources(altered, Situation(cut=cut, now=self.clock.now()))
             if holds and not table.populated:
                 # It waits for its first load, and goes on waiting.
                 bench.drop(name)
                 altered = self._empty(bench, altered)
-                self._check_dependents(cut, bench, name)
-                self.catalog.publish(Publication(swaps=swaps_of(bench), updated=(altered,)))
+                self._check_dependents(cut, bench, [name])
+                swaps = tuple(swap for swap in swaps_of(bench) if swap.table == name or swap.table in table.tables)
+                self.catalog.publish(Publication(swaps=swaps, updated=(altered,)))
                 altered = replace(altered, version=altered.version + 1)
             else:
-                altered = self._publish_loaded(cut, bench, altered, new=False, former=table)
+                altered = self._publish_altered(cut, bench, circle, table)
         if holds:
             notice = _partial(name, holds) if table.populated else _deferred(name, holds)
             altered = replace(altered, notices=(*altered.notices, notice))
@@ -117,7 +127,7 @@ class Definitions:
         cut = self.catalog.cut()
         self._existing(cut, name)
         dag = dag_of(cut.tables.values())
-        dependents = [t for t in dag.ordered(dag.downstream(name)) if t in cut.tables]
+        dependents = [t for t in dag.ordered(dag.downstream(name)) if t in cut.tables and t != name]
         if dependents and not cascade:
             raise HasDependentsError(name, dependents)
         going = [cut.tables[t] for t in (name, *dependents)]
@@ -141,9 +151,13 @@ class Definitions:
         return self._update(replace(suspended, status_since=self.clock.now()))
 
     def resume(self, name: TableName) -> StreamTable:
-        table = self._existing(self.catalog.cut(), name)
-        status = Status.ACTIVE if table.populated else Status.INITIALIZING
-        return self._update(replace(table, status=status, status_reason=None, status_since=None, consecutive_errors=0))
+        """Let it be refreshed again; with it the members of its circle, which failed with it."""
+        cut = self.catalog.cut()
+        table = self._existing(cut, name)
+        circle = dag_of(cut.tables.values()).circle_of(name)
+        failed = [cut.tables[each] for each in circle if each != name and cut.tables[each].status is Status.ERROR]
+        self.catalog.publish(Publication(updated=tuple(_resumed(each) for each in (table, *failed))))
+        return replace(_resumed(table), version=table.version + 1)
 
     def _told(self, table: StreamTable) -> StreamTable:
         for notice in table.notices:
@@ -159,23 +173,33 @@ class Definitions:
         self.catalog.publish(Publication(updated=(table,)))
         return replace(table, version=table.version + 1)
 
-    def _define(
-        self, cut: Cut, analysis: Analysis, name: TableName, query: str, meaning: Meaning, options: Options
-    ) -> StreamTable:
-        if any(source.table == name for source in analysis.sources):
-            raise UserError(f"the query of '{name}' reads '{name}' itself", hint="Name another source")
-        table = StreamTable(
+    def _draft(self, name: TableName, query: str, meaning: Meaning, options: Options) -> StreamTable:
+        """Before anything is known of its query."""
+        return StreamTable(
             name=name,
             query=query,
-            normalized_query=analysis.normalized,
+            normalized_query="",
             meaning=meaning,
             options=options,
             status=Status.INITIALIZING,
             effective_mode=RefreshMode.FULL,
             created_at=self.clock.now(),
         )
-        table = redefined(table, analysis)
-        return replace(table, notices=(*table.notices, *notices(table, cut.tables, cut.groups)))
+
+    def _defined(
+        self, cut: Cut, bench: Workbench, queries: Mapping[TableName, str], options: Options, meaning: Meaning
+    ) -> dict[TableName, StreamTable]:
+        """What several queries come to as stream tables, sources before their readers."""
+        drafts = [self._draft(name, query, meaning, options) for name, query in queries.items()]
+        stage_columns(bench, drafts)
+        found = {draft.name: bench.analyze(draft.query, meaning, {*cut.tables, *queries}) for draft in drafts}
+        made = {draft.name: redefined(draft, found[draft.name]) for draft in drafts}
+        everything = {**cut.tables, **made}
+        check_circles(everything, found, allowed=self.allow_circular)
+        return {
+            name: replace(made[name], notices=(*made[name].notices, *notices(made[name], everything, cut.groups)))
+            for name in dag_of(made.values()).ordered(made)
+        }
 
     def _empty(self, bench: Workbench, table: StreamTable) -> StreamTable:
         """Stage it with its columns and without rows."""
@@ -183,52 +207,93 @@ class Definitions:
         pin = bench.pin_of(table.name)
         return replace(table, published=(pin,) if pin else ())
 
-    def _publish_loaded(
-        self, cut: Cut, bench: Workbench, table: StreamTable, *, new: bool, former: StreamTable | None = None
+    def _publish_new(self, cut: Cut, bench: Workbench, made: Mapping[TableName, StreamTable]) -> list[StreamTable]:
+        """Load them in the workbench and publish definitions, contents and history together."""
+        results = self.refresher.members(bench, made.values(), self.refresher.request(cut, "INITIAL"))
+        self.notify(StepReached(Step.ALL_STAGED))
+        tables = [result.table for result in results]
+        history = tuple(result.history for result in results)
+        self.catalog.publish(Publication(swaps=swaps_of(bench), created=tuple(tables), history=history))
+        self._finished(results)
+        return tables
+
+    def _publish_altered(
+        self, cut: Cut, bench: Workbench, tables: Sequence[StreamTable], former: StreamTable
     ) -> StreamTable:
-        """Load it in the workbench and publish definition, contents and history together."""
-        request = replace(self.refresher.request(cut, "INITIAL" if new else "ALTER"), former=former)
-        results = self.refresher.members(bench, [table], request)
-        if former is not None:
-            for stale in set(former.internal_tables) - set(table.internal_tables):
+        """Load a new definition, the first, and those that are a circle with it; publish all that changes together."""
+        request = replace(self.refresher.request(cut, "ALTER"), former=former)
+        results = self.refresher.members(bench, tables, request)
+        for table in tables:
+            for stale in set(cut.tables[table.name].internal_tables) - set(table.internal_tables):
                 bench.drop(stale)
-            self._check_dependents(cut, bench, table.name)
-            followers = self.refresher.followers(cut, [table.name])
-            results += self.refresher.members(bench, followers, request)
+        self._check_dependents(cut, bench, [table.name for table in tables])
+        followers = self.refresher.followers(cut, [table.name for table in tables])
+        results += self.refresher.members(bench, followers, request)
         self.notify(StepReached(Step.ALL_STAGED))
         self.catalog.publish(
             Publication(
                 swaps=swaps_of(bench),
-                created=(results[0].table,) if new else (),
-                updated=tuple(r.table for r in (results[1:] if new else results)),
-                history=tuple(r.history for r in results),
+                updated=tuple(result.table for result in results),
+                history=tuple(result.history for result in results),
                 # What the scheduler remembers of failures was about the former definition.
-                standings=() if former is None else (Standing(table=table.name),),
+                standings=tuple(Standing(table=table.name) for table in tables),
             )
         )
+        self._finished(results)
+        altered = next(result.table for result in results if result.table.name == former.name)
+        return replace(altered, version=altered.version + 1)
+
+    def _finished(self, results: Iterable[MemberResult]) -> None:
         self.notify(StepReached(Step.PUBLISHED))
         for result in results:
             self.notify(RefreshFinished(result.outcome))
-        return replace(results[0].table, version=results[0].table.version + (0 if new else 1))
 
-    def _check_dependents(self, cut: Cut, bench: Workbench, name: TableName) -> None:
+    def _circle(self, cut: Cut, bench: Workbench, altered: StreamTable, analysis: Analysis) -> list[StreamTable]:
+        """A new definition, and after it the others of the circle that it makes, as they are planned with it."""
+        now = {**cut.tables, altered.name: altered}
+        circle = data_flow(now.values()).circle_of(altered.name)
+        if not circle:
+            return [altered]
+        found = {altered.name: analysis}
+        check_circles(now, found, allowed=self.allow_circular)
+        empty_all(bench, [now[name] for name in circle], lambda reader: _fitting(altered.name, reader))
+        for name in circle:
+            found[name] = bench.analyze(now[name].query, now[name].meaning, cut.tables)
+            now[name] = redefined(now[name], found[name])
+        check_circles(now, found, allowed=self.allow_circular)
+        return [now[altered.name], *(_mended(now[name]) for name in circle if name != altered.name)]
+
+    def _check_dependents(self, cut: Cut, bench: Workbench, names: Sequence[TableName]) -> None:
         """A query may not take away what others read."""
-        for reader in dag_of(cut.tables.values()).readers(name):
-            try:
-                bench.analyze(cut.tables[reader].query, cut.tables[reader].meaning, cut.tables)
-            except SqlError as err:
-                raise UserError(
-                    f"the new query of '{name}' does not fit '{reader}', which reads it: {err}",
-                    hint=f"Keep the columns that '{reader}' reads, or alter or drop it first",
-                ) from err
+        dag = dag_of(cut.tables.values())
+        for name in names:
+            for reader in (each for each in dag.readers(name) if each not in names):
+                with _fitting(names[0], reader):
+                    bench.analyze(cut.tables[reader].query, cut.tables[reader].meaning, cut.tables)
+
+
+@contextmanager
+def _fitting(name: TableName, reader: TableName) -> Iterator[None]:
+    """What Spark refuses inside is the query of somebody who reads what was altered."""
+    try:
+        yield
+    except SqlError as err:
+        raise UserError(
+            f"the new query of '{name}' does not fit '{reader}', which reads it: {err}",
+            hint=f"Keep the columns that '{reader}' reads, or alter or drop it first",
+        ) from err
+
+
+def _resumed(table: StreamTable) -> StreamTable:
+    status = Status.ACTIVE if table.populated else Status.INITIALIZING
+    return replace(table, status=status, status_reason=None, status_since=None, consecutive_errors=0)
 
 
 def _mended(table: StreamTable) -> StreamTable:
     """Another definition: what the former one failed of is past. Who was suspended by hand stays so."""
     if table.status is not Status.ERROR and not table.consecutive_errors:
         return table
-    status = Status.ACTIVE if table.populated else Status.INITIALIZING
-    return replace(table, status=status, status_reason=None, status_since=None, consecutive_errors=0)
+    return _resumed(table)
 
 
 def _taking_over(table: StreamTable, altered: StreamTable, *, same_query: bool) -> StreamTable:
@@ -250,8 +315,8 @@ def _taking_over(table: StreamTable, altered: StreamTable, *, same_query: bool) 
     )
 
 
-def _require_free(name: TableName, cut: Cut) -> None:
-    """UserError: the name is not for a stream table."""
+def _require_new(name: TableName, cut: Cut) -> None:
+    """UserError: there cannot be a new stream table of this name."""
     if is_internal(name):
         raise UserError(
             f"'{name}' would be in namespace {INTERNAL_NAMESPACE}, which holds internal state of stream tables",
@@ -263,6 +328,13 @@ def _require_free(name: TableName, cut: Cut) -> None:
             f"'{name}' differs from '{other}', which exists, by upper and lower case only",
             hint="Choose another name: not all that read tables would tell the two apart",
         )
+    if name in cut.tables:
+        hint = "Use create_or_replace_stream_table, or alter_stream_table to change it"
+        raise AlreadyExistsError("stream table", name, hint=hint)
+    if name in cut.pointers:
+        raise AlreadyExistsError(cut.pointers[name].kind.lower(), name, hint="Choose another name, or drop it first")
+    if name.namespace not in cut.namespaces:
+        raise NotFoundError("namespace", name.namespace, hint=f"CREATE NAMESPACE {name.namespace} makes it")
 
 
 def _deferred(name: TableName, holds: Iterable[Hold]) -> str:

@@ -11,7 +11,9 @@ from spark_trickle.clock import Clock
 from spark_trickle.errors import (
     CommitUnknownError,
     ConflictError,
+    CycleError,
     HeldError,
+    NotConvergedError,
     StreamTableError,
     SuspendedError,
     TransientError,
@@ -22,8 +24,8 @@ from spark_trickle.graph.dag import Dag
 from spark_trickle.holds.rule import Situation
 from spark_trickle.holds.rules import held_by_sources
 from spark_trickle.model.frontier import Pointer
-from spark_trickle.model.publication import Cut, Publication, Swap
-from spark_trickle.model.refresh import Action, Outcome, RefreshOutcome
+from spark_trickle.model.publication import Cut, Publication
+from spark_trickle.model.refresh import Action, HistoryRow, Outcome, RefreshOutcome
 from spark_trickle.model.standing import Standing
 from spark_trickle.model.stream_table import RefreshMode, Status, StreamTable
 from spark_trickle.names import TableName, no_stream_table
@@ -31,8 +33,11 @@ from spark_trickle.ports import CatalogPort, Lake, Workbench
 from spark_trickle.refresh.align import taken_along, whole_groups
 from spark_trickle.refresh.blame import blaming, bug, part_in, trace_of
 from spark_trickle.refresh.decide import untouched
-from spark_trickle.refresh.member import MemberResult, Request, history_row, idle_result, refresh_member
-from spark_trickle.refresh.members import in_order
+from spark_trickle.refresh.fixpoint import refresh_circle
+from spark_trickle.refresh.member import refresh_member
+from spark_trickle.refresh.members import Piece, in_order, is_circle, pieces
+from spark_trickle.refresh.publishing import publication_of, swaps_of, timed, up_to_date
+from spark_trickle.refresh.request import MemberResult, Request, history_row, idle_result
 
 Remember = Callable[[StreamTable, float], Standing]
 """What the scheduler remembers of a stream table whose unit took that many seconds."""
@@ -62,6 +67,8 @@ class Refresher:
     attempts: int
     workers: int = 1
     """Members of one unit that are refreshed at the same time."""
+    max_rounds: int = 100
+    """Rounds after which a circle that still changes is given up."""
 
     def refresh(
         self, names: Sequence[TableName], mode: RefreshMode | None, *, upstream: bool = False
@@ -127,12 +134,12 @@ class Refresher:
         with self.lake.workbench(cut, _touched(cut, tables)) as bench:
             results = self._moved_members(bench, cut, tables, request, fence)
             self.notify(StepReached(Step.ALL_STAGED))
-            results = [_timed(result, started, alone=len(results) == 1) for result in results]
+            results = [timed(result, started, alone=len(results) == 1) for result in results]
             took = time.perf_counter() - started
             standings = tuple(remember(result.table, took) for result in results)
-            updated = [*(result.table for result in results), *_up_to_date(tables, results, now)]
+            updated = [*(result.table for result in results), *up_to_date(tables, results, now)]
             publication = replace(
-                _publication(swaps_of(bench), results),
+                publication_of(swaps_of(bench), results),
                 updated=tuple(updated),
                 groups=() if group is None else (group,),
                 standings=standings,
@@ -151,9 +158,10 @@ class Refresher:
     ) -> list[MemberResult]:
         """Refresh those whose sources have moved, here or by an earlier member; the others cost nothing."""
         perhaps = set[TableName]()
-        for table in unit:
-            if not untouched(table, cut.pointers) or perhaps.intersection(source.table for source in table.sources):
-                perhaps.add(table.name)
+        for piece in pieces(unit):
+            sources = {source.table for table in piece for source in table.sources}
+            if perhaps & sources or any(not untouched(table, cut.pointers) for table in piece):
+                perhaps.update(table.name for table in piece)
         touched = [table for table in unit if table.name in perhaps]
         bench.expect(touched)
 
@@ -162,21 +170,24 @@ class Refresher:
                 bench.staged().keys() & {source.table for source in table.sources}
             )
 
-        def work(table: StreamTable, at: Workbench) -> MemberResult:
+        def work(piece: Piece, at: Workbench) -> list[MemberResult]:
             try:
-                return self._one_member(at, table, request)
+                return self._piece(at, piece, request)
             except HeldError as err:
+                table = next(each for each in piece if str(each.name) == err.facts["name"])
                 if err.sources != table.sources:
                     self.catalog.publish(Publication(updated=(replace(table, sources=err.sources),), fence=fence))
                 raise
 
         results = in_order(bench, touched, work, workers=self._workers(cut, unit), due=due)
-        _require_acyclic(results, request)
+        _require_no_new_circle(results, request)
         return results
 
-    def _one_member(self, bench: Workbench, table: StreamTable, request: Request) -> MemberResult:
-        with blaming(table.name):
-            return refresh_member(bench, table, request, self.notify)
+    def _piece(self, bench: Workbench, piece: Piece, request: Request) -> list[MemberResult]:
+        with blaming(*(table.name for table in piece)):
+            if is_circle(piece):
+                return refresh_circle(bench, piece, request, self.notify, self.max_rounds)
+            return [refresh_member(bench, piece[0], request, self.notify)]
 
     def members(
         self, bench: Workbench, unit: Iterable[StreamTable], request: Request, *, workers: int = 1
@@ -186,11 +197,12 @@ class Refresher:
         bench.expect(tables)
         usual = replace(request, mode=None)
 
-        def work(table: StreamTable, at: Workbench) -> MemberResult:
-            return self._one_member(at, table, usual if table.name in request.along else request)
+        def work(piece: Piece, at: Workbench) -> list[MemberResult]:
+            along = all(table.name in request.along for table in piece)
+            return self._piece(at, piece, usual if along else request)
 
         results = in_order(bench, tables, work, workers=workers)
-        _require_acyclic(results, request)
+        _require_no_new_circle(results, request)
         return results
 
     def _workers(self, cut: Cut, unit: Sequence[StreamTable]) -> int:
@@ -228,7 +240,10 @@ class Refresher:
         dag = dag_of(cut.tables.values())
         if upstream:
             wanted |= {above for name in names for above in dag.upstream(name) if above in cut.tables}
+        circles = [set(circle) for circle in dag.circles()]
+        wanted = wanted.union(*(circle for circle in circles if circle & wanted))
         along = taken_along(cut, dag, wanted)
+        along = along.union(*(circle for circle in circles if circle & along)) - wanted
         wanted |= along
         for name in wanted:
             table = cut.tables[name]
@@ -255,13 +270,13 @@ class Refresher:
         idle = all(untouched(table, cut.pointers) and not table.functions for table in unit)
         if request.mode is not RefreshMode.FULL and idle:
             results = [idle_result(table, request, started) for table in unit]
-            self.catalog.publish(_publication((), results))
+            self.catalog.publish(publication_of((), results))
             return results
         with self.lake.workbench(cut, _touched(cut, unit)) as bench:
             results = self.members(bench, unit, request, workers=self._workers(cut, unit))
             self.notify(StepReached(Step.ALL_STAGED))
-            results = [_timed(result, started, alone=len(results) == 1) for result in results]
-            publication = _publication(swaps_of(bench), results)
+            results = [timed(result, started, alone=len(results) == 1) for result in results]
+            publication = publication_of(swaps_of(bench), results)
             if len(unit) > 1:
                 whole = whole_groups(cut, (table.name for table in unit))
                 publication = replace(publication, groups=whole if publication.swaps else ())
@@ -301,53 +316,40 @@ class Refresher:
             if part is Outcome.FAILED:
                 self.notify(RefreshFailed(str(table.name), str(err), trace_of(err)))
         try:
-            self.catalog.record(rows)
+            if isinstance(err, NotConvergedError):
+                self._give_up([table for table in unit if part_in(err, table, unit)[0] is Outcome.FAILED], rows, err)
+            else:
+                self.catalog.record(rows)
         except TransientError as unrecorded:
             # The database may be what failed in the first place: the caller is told the first error, not this one.
             for table in unit:
                 self.notify(Noticed(str(table.name), f"its failure is not in the history: {unrecorded}"))
+
+    def _give_up(self, circle: Sequence[StreamTable], rows: Sequence[HistoryRow], err: StreamTableError) -> None:
+        """A circle that does not come to rest will not do so by being asked again: it is in error until resumed."""
+        now = self.clock.now()
+        failed = tuple(
+            replace(table, status=Status.ERROR, status_reason=f"{err.kind}: {err}", status_since=now)
+            for table in circle
+        )
+        self.catalog.publish(Publication(updated=failed, history=tuple(rows)))
 
 
 def dag_of(tables: Iterable[StreamTable]) -> Dag:
     return Dag({table.name: [source.table for source in table.sources] for table in tables})
 
 
-def _require_acyclic(results: Sequence[MemberResult], request: Request) -> None:
+def _require_no_new_circle(results: Sequence[MemberResult], request: Request) -> None:
     if any(request.stream_tables.get(r.table.name, r.table).sources != r.table.sources for r in results):
         # A view was redefined under a query: it may lead back to where it came from.
-        now = {**request.stream_tables, **{r.table.name: r.table for r in results}}
-        dag_of(now.values()).require_acyclic()
-
-
-def swaps_of(bench: Workbench) -> tuple[Swap, ...]:
-    """Compare-and-swaps that make visible what was staged."""
-    return tuple(
-        Swap(
-            name,
-            before.location if before else None,
-            now.location if now else None,
-            (now or before).kind,  # type: ignore[union-attr]
-        )
-        for name, (before, now) in bench.staged().items()
-    )
-
-
-def _publication(swaps: tuple[Swap, ...], results: Sequence[MemberResult]) -> Publication:
-    return Publication(
-        swaps=swaps,
-        updated=tuple(result.table for result in results),
-        history=tuple(result.history for result in results),
-    )
-
-
-def _up_to_date(unit: Iterable[StreamTable], results: Iterable[MemberResult], now: datetime) -> list[StreamTable]:
-    """Members that had nothing to do are as fresh as the others: their schedules begin again, too."""
-    refreshed = {result.table.name for result in results}
-    return [
-        replace(table, last_refresh_at=now)
-        for table in unit
-        if table.name not in refreshed and table.effective_mode is not RefreshMode.IMMEDIATE
-    ]
+        now = dag_of({**request.stream_tables, **{r.table.name: r.table for r in results}}.values())
+        before = set(dag_of(request.stream_tables.values()).circles())
+        # Those that are made together, or altered to be a circle, were looked at before.
+        made = tuple(sorted(r.table.name for r in results if r.table.name not in request.stream_tables))
+        for circle in now.circles():
+            if circle not in before and not set(circle) & set(made) and request.former is None:
+                hint = "A view that they read was redefined: define it otherwise, or alter_stream_table one of them"
+                raise CycleError(now.way_round(circle), hint=hint)
 
 
 def _touched(cut: Cut, unit: Iterable[StreamTable]) -> set[TableName] | None:
@@ -358,15 +360,3 @@ def _touched(cut: Cut, unit: Iterable[StreamTable]) -> set[TableName] | None:
     ):
         return None
     return {name for table in unit for name in (*table.tables, *(s.table for s in table.sources))}
-
-
-def _timed(result: MemberResult, started: float, *, alone: bool) -> MemberResult:
-    """A single refresh is billed for pinning, too; members of a group for their own work."""
-    if not alone:
-        return result
-    elapsed = (time.perf_counter() - started) * 1000
-    return replace(
-        result,
-        outcome=replace(result.outcome, duration_ms=elapsed),
-        history=replace(result.history, duration_ms=elapsed),
-    )

@@ -7,8 +7,8 @@ that Spark accepts and the planner does not is kept in FULL mode, with the plann
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
@@ -130,6 +130,7 @@ def analyze(workspace: Workspace, query: str, meaning: Meaning, stream_tables: I
             delta_sql=show_plan(plan) if plan is not None else "",
             notices=(*widened(columns), *kept.notices, *function_notices(workspace, query)),
             normalized=normalized(query),
+            obstacles=kept.obstacles,
         ),
         plan,
         _over_sources(_whole(plan)).sql(dialect="spark") if plan is not None and kept.completed else None,
@@ -146,6 +147,7 @@ class _Kept:
     notices: tuple[str, ...] = ()
     completed: bool = False
     """Whether something was decided that the text leaves open."""
+    obstacles: Mapping[TableName, str] = field(default_factory=dict)
 
 
 def _read(
@@ -153,11 +155,12 @@ def _read(
 ) -> _Kept:
     """The operators of a query."""
     completions: list[str] = []
-    operator = build(query, sources, tuple(name for name, _ in columns), completions)
+    obstacles: dict[TableName, str] = {}
+    operator = build(query, sources, tuple(name for name, _ in columns), completions, obstacles)
     if functions_named(query, workspace.functions) and aggregates(frame) and not _groups(operator):
         raise refused(Refused.USER_AGGREGATE)
     notices = (*query_notices(query), *completions)
-    return _Kept(operator, None, show_tree(operator), notices, bool(completions))
+    return _Kept(operator, None, show_tree(operator), notices, bool(completions), obstacles)
 
 
 def _planned(workspace: Workspace, operator: Operator, kept: _Kept, columns: tuple[tuple[str, str], ...]) -> _Kept:

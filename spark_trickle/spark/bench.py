@@ -293,11 +293,14 @@ class Bench:
         frame = query_frame(self.workspace.session, text, f"the query of '{table.name}'")
         return at_moment(frame, moment) if table.reads_clock else frame
 
-    def create_empty(self, table: StreamTable) -> None:
-        """The table with its columns and no rows, for a stream table that is loaded later."""
+    def create_empty(self, table: StreamTable) -> bool:
         self.workspace.speak(table.meaning)
         frame = query_frame(self.workspace.session, table.query, f"the query of '{table.name}'").limit(0)
-        Writer(self.workspace.session, {"trickle.stream-table": str(table.name)}).whole(table.name, frame, exists=False)
+        writer = Writer(self.workspace.session, {"trickle.stream-table": str(table.name)})
+        return writer.emptied(table.name, frame, exists=table.name in self.workspace.heads())
+
+    def obstacles(self, table: StreamTable) -> Mapping[TableName, str]:
+        return self._analyzed(table).analysis.obstacles
 
     def drop(self, table: TableName) -> None:
         with spark_errors(f"dropping '{table}'"):

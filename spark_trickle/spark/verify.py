@@ -10,16 +10,21 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-from spark_trickle.errors import UserError
+from spark_trickle.errors import NotConvergedError, UserError
+from spark_trickle.graph.dag import data_flow
 from spark_trickle.model.frontier import Pin, Pointer
 from spark_trickle.model.refresh import Verification
 from spark_trickle.model.stream_table import StreamTable
-from spark_trickle.names import quote
+from spark_trickle.names import INTERNAL_NAMESPACE, TableName, quote
 from spark_trickle.spark.changing import unknowable_moment
 from spark_trickle.spark.failures import spark_errors
 from spark_trickle.spark.planning import planned_for
+from spark_trickle.spark.purge import purge
+from spark_trickle.spark.write import Writer
 from spark_trickle.storage.iceberg import load
 
 if TYPE_CHECKING:
@@ -32,10 +37,18 @@ if TYPE_CHECKING:
 TOLERANCE = 1e-9
 MAX_DIFFERENCES = 10_000
 SAMPLE = 10
+_CONTENTS = "verified_contents"
+"""What a member of a circle holds, while its own name stands for what is computed again."""
 
 
-def verify(bench: Bench, table: StreamTable) -> Verification:
-    """Compare; the bench's workspace is at a cut that holds the stream table and its sources."""
+def verify(bench: Bench, table: StreamTable, circle: Sequence[StreamTable] = (), limit: int = 0) -> Verification:
+    """Compare; the bench's workspace is at a cut that holds the stream table and its sources.
+
+    Args:
+        circle: the members of its circle, if it is in one, itself included. Their least fixed point is computed from
+            empty: each compared with the others as they are would bless rows that have only each other to stand on.
+        limit: rounds for that.
+    """
     if not table.populated:
         raise UserError(
             f"'{table.name}' has not been loaded yet, there is nothing to verify",
@@ -46,25 +59,32 @@ def verify(bench: Bench, table: StreamTable) -> Verification:
             f"the table of '{table.name}' is gone: somebody dropped or renamed it",
             hint=f"why('{table.name}') says what to do",
         )
-    for pin in table.frontier.pins:
-        _rewind(bench, table, pin)
+    members = {member.name for member in circle}
+    for member in circle or (table,):
+        for pin in member.frontier.pins:
+            if pin.table not in members:
+                _rewind(bench, member, pin)
     _require_known_moment(bench, table)
+    contents = TableName(INTERNAL_NAMESPACE, _CONTENTS) if circle else table.name
+    if circle:
+        bench.workspace.repin(Pointer(contents, bench.workspace.heads()[table.name].location))
     # Planned as a change is: the union with the contents is where Spark fails on some subqueries.
     with spark_errors(f"verifying '{table.name}'"), planned_for(bench.workspace.session, small=False):
         moment = table.data_timestamp
         assert moment is not None  # it is populated
-        answer = bench.answer(table, moment)
-        other_columns = _other_columns(answer, bench.workspace.session.table(table.name.sql))
-        if other_columns is not None:
-            return Verification(
-                name=str(table.name),
-                ok=False,
-                missing_rows=0,
-                unexpected_rows=0,
-                frontier=table.frontier,
-                sample=(other_columns,),
-            )
-        rows = _differences(bench.workspace, table, answer)
+        with least_fixed_point(bench, circle, limit) if circle else nullcontext():
+            answer = bench.answer(table, moment)
+            other_columns = _other_columns(answer, bench.workspace.session.table(contents.sql))
+            if other_columns is not None:
+                return Verification(
+                    name=str(table.name),
+                    ok=False,
+                    missing_rows=0,
+                    unexpected_rows=0,
+                    frontier=table.frontier,
+                    sample=(other_columns,),
+                )
+            rows = differences(bench.workspace, contents, answer)
     missing, unexpected = _without_rounding(rows)
     sample = [f"+ {_show(row)}" for row, _ in missing[:SAMPLE]] + [f"- {_show(row)}" for row, _ in unexpected[:SAMPLE]]
     lost, extra = sum(n for _, n in missing), sum(n for _, n in unexpected)
@@ -76,6 +96,40 @@ def verify(bench: Bench, table: StreamTable) -> Verification:
         frontier=table.frontier,
         sample=tuple(sample),
     )
+
+
+@contextmanager
+def least_fixed_point(bench: Bench, circle: Sequence[StreamTable], limit: int) -> Iterator[None]:
+    """Let the names of a circle's members stand for their least fixed point: from empty, each query computed whole,
+    again and again, until none gives other rows. Nothing of what is kept is used. What is written for it is deleted.
+    """
+    workspace = bench.workspace
+    writer = Writer(workspace.session, {})
+    for member in circle:
+        columns = workspace.session.table(member.name.sql).limit(0)
+        rows = workspace.session.createDataFrame([], columns.schema)
+        bench.drop(member.name)
+        writer.whole(member.name, rows, exists=False)
+    try:
+        for _ in range(limit + 1):
+            if sum(_computed_again(bench, writer, member) for member in circle) == 0:
+                yield
+                return
+        raise NotConvergedError(data_flow(circle).way_round(member.name for member in circle), limit)
+    finally:
+        heads = workspace.heads()
+        for member in circle:
+            purge(workspace.session, heads[member.name].location)
+
+
+def _computed_again(bench: Bench, writer: Writer, member: StreamTable) -> bool:
+    """Whether the query of a member gives other rows than the round before; they take their place."""
+    assert member.data_timestamp is not None  # they are published together
+    answer = bench.answer(member, member.data_timestamp).localCheckpoint()
+    if not differences(bench.workspace, member.name, answer):
+        return False
+    writer.whole(member.name, answer, exists=True)
+    return True
 
 
 def _other_columns(wanted: DataFrame, found: DataFrame) -> str | None:
@@ -121,7 +175,8 @@ def _require_known_moment(bench: Bench, table: StreamTable) -> None:
         )
 
 
-def _differences(workspace: Workspace, table: StreamTable, wanted: DataFrame) -> list[tuple[dict[str, Any], int]]:
+def differences(workspace: Workspace, table: TableName, wanted: DataFrame) -> list[tuple[dict[str, Any], int]]:
+    """Rows that a table should have more often (above 0) or less often than it has; some of them, if they are many."""
     session = workspace.session
     names = [quote(field.name) for field in wanted.schema.fields]
     copies = "_trickle_w"
@@ -134,7 +189,7 @@ def _differences(workspace: Workspace, table: StreamTable, wanted: DataFrame) ->
     shown = ", ".join(f"{_shown(field)} AS {quote(field.name)}" for field in wanted.schema.fields)
     rows = session.sql(
         f"SELECT {shown}, SUM({copies}) AS {copies} FROM ("
-        f"SELECT {listed}, 1 AS {copies} FROM {view} UNION ALL SELECT {listed}, -1 FROM {table.name.sql}) "
+        f"SELECT {listed}, 1 AS {copies} FROM {view} UNION ALL SELECT {listed}, -1 FROM {table.sql}) "
         f"GROUP BY {', '.join(keys)} HAVING SUM({copies}) <> 0 LIMIT {MAX_DIFFERENCES}"
     ).collect()
     found = []

@@ -97,6 +97,13 @@ class Writer:
                 writer.createOrReplace() if exists else writer.create()
         return Written(self.rows(table), deleted, 1)
 
+    def emptied(self, table: TableName, frame: DataFrame, *, exists: bool) -> bool:
+        """Let the table have the columns of a frame, and no rows; whether it was not there, or had others."""
+        same = exists and _same_columns(self._session.table(table.sql).schema, frame.schema)
+        if not same or self.rows(table):
+            self.whole(table, frame, exists=exists)
+        return not same
+
     def append(self, table: TableName, frame: DataFrame) -> None:
         with self._marked(f"appending to '{table}'"):
             frame.writeTo(table.sql).append()

@@ -1,4 +1,5 @@
-"""Our own SQL statements as values: {CREATE | ALTER | REFRESH | DROP | EXPLAIN} STREAM TABLE, SHOW STREAM TABLES, CALL.
+"""Our own SQL statements as values: {CREATE | ALTER | REFRESH | DROP | EXPLAIN} STREAM TABLE, {CREATE | SHOW} STREAM
+TABLES, CALL.
 
 Everything else is plain Spark SQL and comes back as None. Queries inside the statements are kept as written: parsing
 them is not this module's business, and what the statements do is the engine's.
@@ -9,15 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 
-from spark_trickle.errors import SqlError
 from spark_trickle.model.stream_table import Options, RefreshMode
+from spark_trickle.sql.cursor import Cursor
 from spark_trickle.sql.cutting import split_statements
-from spark_trickle.sql.lexer import Kind, Token, place, tokens, unquote
+from spark_trickle.sql.lexer import Kind, Token, tokens, unquote
 
 __all__ = [
     "AlterStreamTable",
     "Call",
     "CreateStreamTable",
+    "CreateStreamTables",
     "DropStreamTable",
     "ExplainStreamTable",
     "RefreshStreamTable",
@@ -47,6 +49,14 @@ class CreateStreamTable:
     options: Mapping[str, Value] = field(default_factory=dict)
     or_replace: bool = False
     if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateStreamTables:
+    """Several that may read each other."""
+
+    queries: Mapping[str, str]
+    options: Mapping[str, Value] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +102,7 @@ class Call:
 
 Statement = (
     CreateStreamTable
+    | CreateStreamTables
     | AlterStreamTable
     | RefreshStreamTable
     | DropStreamTable
@@ -111,7 +122,7 @@ def parse_statement(text: str) -> Statement | None:
     """
     for opening, example, read in _STATEMENTS:
         if _opens(text, opening):
-            cursor = _Cursor(text, example)
+            cursor = Cursor(text, example)
             statement = read(cursor)
             cursor.finish()
             return statement
@@ -123,71 +134,7 @@ def _opens(text: str, opening: str) -> bool:
     return all(token.word == word for word, token in zip(opening.split(), tokens(text), strict=False))
 
 
-class _Cursor:
-    """Walks the words of one statement and reports what was expected where."""
-
-    def __init__(self, text: str, example: str) -> None:
-        self.text = text
-        self.example = example
-        self._tokens = list(tokens(text))
-        self._at = 0
-
-    @property
-    def token(self) -> Token:
-        return self._tokens[self._at]
-
-    def next(self) -> Token:
-        token = self.token
-        if token.kind is not Kind.END:
-            self._at += 1
-        return token
-
-    def take(self, words: str) -> bool:
-        """Step over these words if they come next."""
-        wanted = words.split()
-        coming = self._tokens[self._at : self._at + len(wanted)]
-        if [token.word for token in coming] != wanted:
-            return False
-        self._at += len(wanted)
-        return True
-
-    def need(self, words: str) -> None:
-        for word in words.split():
-            if not self.take(word):
-                raise self.expected(word)
-
-    def expected(self, what: str, found: Token | None = None) -> SqlError:
-        token = found or self.token
-        shown = "the end of the statement" if token.kind is Kind.END else f"'{token.text}'"
-        return self.wrong(f"expected {what}, found {shown}", token)
-
-    def wrong(self, message: str, token: Token) -> SqlError:
-        line, column = place(self.text, token.start)
-        return SqlError(message, hint=f"Example: {self.example}", line=line, column=column)
-
-    def finish(self) -> None:
-        """Nothing but semicolons may follow."""
-        closed = False
-        while self.take(";"):
-            closed = True
-        if self.token.kind is Kind.END:
-            return
-        if closed:
-            raise self.wrong(f"a second statement begins at '{self.token.text}': one at a time", self.token)
-        raise self.expected("the end of the statement")
-
-    def query(self) -> str:
-        """The rest, as written, without a semicolon and what follows its last word."""
-        start = self._tokens[self._at - 1].end
-        last: Token | None = None
-        while self.token.kind is not Kind.END and self.token.text != ";":
-            last = self.next()
-        if last is None:
-            raise self.expected("a query after AS")
-        return self.text[start : last.end].strip()
-
-
-def _create(cursor: _Cursor) -> CreateStreamTable:
+def _create(cursor: Cursor) -> CreateStreamTable:
     cursor.need("CREATE")
     or_replace = cursor.take("OR REPLACE")
     cursor.need("STREAM TABLE")
@@ -204,7 +151,24 @@ def _create(cursor: _Cursor) -> CreateStreamTable:
     )
 
 
-def _clause(cursor: _Cursor, options: dict[str, Value]) -> None:
+def _create_several(cursor: Cursor) -> CreateStreamTables:
+    """`a AS (query), b AS (query) SCHEDULE '1m'`: queries in parentheses, then the options of all."""
+    cursor.need("CREATE STREAM TABLES")
+    queries: dict[str, str] = {}
+    while not queries or cursor.take(","):
+        found = cursor.token
+        name = _name(cursor)
+        if name in queries:
+            raise cursor.wrong(f"'{name}' is given twice", found)
+        cursor.need("AS")
+        queries[name] = cursor.in_parentheses()
+    options: dict[str, Value] = {}
+    while cursor.token.kind is not Kind.END and cursor.token.text != ";":
+        _clause(cursor, options)
+    return CreateStreamTables(queries=queries, options=options)
+
+
+def _clause(cursor: Cursor, options: dict[str, Value]) -> None:
     found = cursor.token
     if cursor.take("SCHEDULE"):
         token = cursor.next()
@@ -223,7 +187,7 @@ def _clause(cursor: _Cursor, options: dict[str, Value]) -> None:
         raise cursor.expected("SCHEDULE, REFRESH MODE, WITH (...) or AS and a query")
 
 
-def _alter(cursor: _Cursor) -> AlterStreamTable:
+def _alter(cursor: Cursor) -> AlterStreamTable:
     cursor.need("ALTER STREAM TABLE")
     name = _name(cursor)
     if cursor.take("AS"):
@@ -235,7 +199,7 @@ def _alter(cursor: _Cursor) -> AlterStreamTable:
     return AlterStreamTable(name=name, options=options)
 
 
-def _refresh(cursor: _Cursor) -> RefreshStreamTable:
+def _refresh(cursor: Cursor) -> RefreshStreamTable:
     cursor.need("REFRESH STREAM TABLE")
     names = [_name(cursor)]
     while cursor.take(","):
@@ -243,23 +207,23 @@ def _refresh(cursor: _Cursor) -> RefreshStreamTable:
     return RefreshStreamTable(tuple(names))
 
 
-def _drop(cursor: _Cursor) -> DropStreamTable:
+def _drop(cursor: Cursor) -> DropStreamTable:
     cursor.need("DROP STREAM TABLE")
     if_exists = cursor.take("IF EXISTS")
     return DropStreamTable(name=_name(cursor), if_exists=if_exists, cascade=cursor.take("CASCADE"))
 
 
-def _explain(cursor: _Cursor) -> ExplainStreamTable:
+def _explain(cursor: Cursor) -> ExplainStreamTable:
     cursor.need("EXPLAIN STREAM TABLE")
     return ExplainStreamTable(_name(cursor))
 
 
-def _show(cursor: _Cursor) -> ShowStreamTables:
+def _show(cursor: Cursor) -> ShowStreamTables:
     cursor.need("SHOW STREAM TABLES")
     return ShowStreamTables()
 
 
-def _call(cursor: _Cursor) -> Call:
+def _call(cursor: Cursor) -> Call:
     cursor.need("CALL TRICKLE .")
     function = cursor.next()
     if function.kind is not Kind.WORD:
@@ -274,7 +238,7 @@ def _call(cursor: _Cursor) -> Call:
     return Call(function.text.lower(), tuple(args), kwargs)
 
 
-def _argument(cursor: _Cursor, args: list[Value], kwargs: dict[str, Value]) -> None:
+def _argument(cursor: Cursor, args: list[Value], kwargs: dict[str, Value]) -> None:
     found = cursor.token
     name = found.text.lower() if found.kind is Kind.WORD else ""
     if name and cursor.take(f"{found.word} =>"):
@@ -288,7 +252,7 @@ def _argument(cursor: _Cursor, args: list[Value], kwargs: dict[str, Value]) -> N
     args.append(value)
 
 
-def _name(cursor: _Cursor) -> str:
+def _name(cursor: Cursor) -> str:
     """A table name of one or more parts, as `TableName.parse` reads it."""
     parts: list[str] = []
     while True:
@@ -300,7 +264,7 @@ def _name(cursor: _Cursor) -> str:
             return ".".join(parts)
 
 
-def _options(cursor: _Cursor, options: dict[str, Value]) -> None:
+def _options(cursor: Cursor, options: dict[str, Value]) -> None:
     """`(name = value, ...)`; a value may also be a bare word, as in `fuse = on`."""
     cursor.need("(")
     while True:
@@ -316,13 +280,13 @@ def _options(cursor: _Cursor, options: dict[str, Value]) -> None:
             raise cursor.expected("',' or ')'")
 
 
-def _set(cursor: _Cursor, options: dict[str, Value], name: str, value: Value, found: Token) -> None:
+def _set(cursor: Cursor, options: dict[str, Value], name: str, value: Value, found: Token) -> None:
     if name in options:
         raise cursor.wrong(f"'{name}' is given twice", found)
     options[name] = value
 
 
-def _literal(cursor: _Cursor, *, bare_words: bool = False) -> Value:
+def _literal(cursor: Cursor, *, bare_words: bool = False) -> Value:
     sign = -1 if cursor.take("-") else 1
     token = cursor.next()
     if token.kind is Kind.NUMBER:
@@ -342,7 +306,7 @@ def _literal(cursor: _Cursor, *, bare_words: bool = False) -> Value:
     raise cursor.expected("a value: 'text', a number, true, false, NULL or array('a', 'b')", token)
 
 
-def _array(cursor: _Cursor) -> tuple[Value, ...]:
+def _array(cursor: Cursor) -> tuple[Value, ...]:
     items: list[Value] = []
     while not cursor.take(")"):
         if items and not cursor.take(","):
@@ -358,7 +322,8 @@ _CREATE_EXAMPLE = (
     "AS SELECT region, SUM(amount) AS total FROM orders GROUP BY region"
 )
 
-_STATEMENTS: tuple[tuple[str, str, Callable[[_Cursor], Statement]], ...] = (
+_STATEMENTS: tuple[tuple[str, str, Callable[[Cursor], Statement]], ...] = (
+    ("CREATE STREAM TABLES", "CREATE STREAM TABLES a AS (SELECT ...), b AS (SELECT ...)", _create_several),
     ("CREATE STREAM", _CREATE_EXAMPLE, _create),
     ("CREATE OR REPLACE STREAM", _CREATE_EXAMPLE, _create),
     ("ALTER STREAM", "ALTER STREAM TABLE totals SET (schedule = '5m')", _alter),

@@ -99,8 +99,12 @@ class ToyBench:
     def apply(self, table: StreamTable, windows: Mapping[TableName, Window], summary: Mapping[str, str]) -> Staged:
         return self._write(table)
 
-    def create_empty(self, table: StreamTable) -> None:
-        raise NotImplementedError
+    def create_empty(self, table: StreamTable) -> bool:
+        self.heads[table.name] = new_version(table.name, {})
+        return False
+
+    def obstacles(self, table: StreamTable) -> Mapping[TableName, str]:
+        return {}
 
     def jobs(self) -> int:
         return 0

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_trickle.cli.project import ChangeKind, plan_changes, read_project
+from spark_trickle.cli.project import ChangeKind, circles, plan_changes, read_project
 from spark_trickle.errors import UserError
 from spark_trickle.model.stream_table import DiamondConsistency, Options, RefreshMode, Status, StreamTable
 from spark_trickle.names import TableName
@@ -51,6 +51,19 @@ def test_stream_tables_come_after_those_they_read_across_files(tmp_path: Path) -
 def test_statements_without_dependencies_stay_as_written(tmp_path: Path) -> None:
     project(tmp_path, b="CREATE STREAM TABLE x AS SELECT 1; CREATE STREAM TABLE a AS SELECT 2", a="-- nothing")
     assert names(tmp_path) == ["x", "a"]
+
+
+def test_stream_tables_that_mention_each_other_are_made_together(tmp_path: Path) -> None:
+    text = "CREATE STREAM TABLE {} AS SELECT x FROM {};"
+    folder = project(
+        tmp_path,
+        a=text.format("a", "last"),
+        b=text.format("b", "c"),
+        c=text.format("c", "b"),
+        d=text.format("last", "b"),
+    )
+    assert names(folder) == ["b", "c", "last", "a"]
+    assert circles(read_project(folder)) == [{TableName.parse("b"), TableName.parse("c")}]
 
 
 def test_stream_tables_that_mention_each_other_are_kept_and_not_lost(tmp_path: Path) -> None:

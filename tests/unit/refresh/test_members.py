@@ -17,7 +17,7 @@ from spark_trickle.model.refresh import Outcome
 from spark_trickle.model.stream_table import Source, StreamTable
 from spark_trickle.names import TableName
 from spark_trickle.ports import Workbench
-from spark_trickle.refresh.members import in_order
+from spark_trickle.refresh.members import Piece, in_order
 from tests.support.catalog_values import stream_table
 from tests.support.scheduling import Yard, failed, names, yard
 from tests.support.toy_lake import ToyBench
@@ -171,7 +171,8 @@ def test_any_unit_runs_in_order_within_its_limit(seed: int, tmp_path: Path) -> N
     bad = {table.name for table in unit if dice.random() < 0.05} - idle
     running, done, most, lock = set[TableName](), set[TableName](), [0], threading.Lock()
 
-    def work(table: StreamTable, _bench: Workbench) -> TableName:
+    def work(piece: Piece, _bench: Workbench) -> list[TableName]:
+        (table,) = piece
         with lock:
             running.add(table.name)
             most[0] = max(most[0], len(running))
@@ -183,7 +184,7 @@ def test_any_unit_runs_in_order_within_its_limit(seed: int, tmp_path: Path) -> N
             if table.name in bad:
                 raise ComputeError(str(table.name))
             done.add(table.name)
-        return table.name
+        return [table.name]
 
     def run() -> list[TableName]:
         bench = ToyBench(None, {}, {})  # type: ignore[arg-type]  # nothing is written

@@ -11,6 +11,7 @@ from spark_trickle.sql.statements import (
     AlterStreamTable,
     Call,
     CreateStreamTable,
+    CreateStreamTables,
     DropStreamTable,
     ExplainStreamTable,
     RefreshStreamTable,
@@ -263,3 +264,27 @@ def test_any_text_is_either_read_or_refused_as_a_user_error(text: str) -> None:
             parse_statement(opening + text)
         except SqlError as err:
             assert err.line is not None
+
+
+def test_several_stream_tables_are_created_with_their_queries_in_parentheses() -> None:
+    found = parse_statement(
+        "CREATE STREAM TABLES a AS (SELECT x, (1) AS y FROM b), ns.b AS ( SELECT ')' AS x FROM a ) "
+        "SCHEDULE '1m' WITH (strict = true);"
+    )
+    assert isinstance(found, CreateStreamTables)
+    assert found.queries == {"a": "SELECT x, (1) AS y FROM b", "ns.b": "SELECT ')' AS x FROM a"}
+    assert found.options == {"schedule": "1m", "strict": True}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("CREATE STREAM TABLES", "expected a table name"),
+        ("CREATE STREAM TABLES a AS SELECT 1", r"expected \(, found 'SELECT'"),
+        ("CREATE STREAM TABLES a AS (SELECT 1", r"expected '\)' after the query"),
+        ("CREATE STREAM TABLES a AS (SELECT 1), a AS (SELECT 2)", "'a' is given twice"),
+    ],
+)
+def test_several_stream_tables_wrongly_written_say_what_was_expected(text: str, said: str) -> None:
+    with pytest.raises(SqlError, match=said):
+        parse_statement(text)

@@ -1,0 +1,206 @@
+"""Circles of stream tables through the public calls, on Spark: the scenarios of their plan, and beyond."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from spark_trickle.engine import Engine
+from spark_trickle.errors import CycleError, HasDependentsError, NotConvergedError, NotMonotoneError, UserError
+from spark_trickle.model.refresh import Action
+from spark_trickle.model.stream_table import Status
+from tests.spark.engines import opened, values
+
+CLOSURE = {
+    "reach_a": "SELECT DISTINCT e.src, b.dst FROM edges AS e JOIN reach_b AS b ON e.dst = b.src",
+    "reach_b": "SELECT src, dst FROM edges UNION SELECT a.src, e.dst FROM reach_a a JOIN edges e ON a.dst = e.src",
+}
+
+
+@pytest.fixture
+def circular(spark: SparkSession, tmp_path: Path) -> Iterator[Engine]:
+    """An engine that allows circles, on a lake with some edges."""
+    with opened(spark, tmp_path / "lake", allow_circular=True, max_fixpoint_iterations=20) as engine:
+        engine.sql("CREATE TABLE edges (src INT, dst INT)")
+        engine.sql("INSERT INTO edges VALUES (1, 2), (2, 3), (3, 4)")
+        yield engine
+
+
+def pairs(engine: Engine, name: str) -> set[tuple[int, int]]:
+    found = values(engine, f"SELECT * FROM {name}")
+    assert len(found) == len(set(found))
+    return set(found)
+
+
+def closure(engine: Engine) -> set[tuple[int, int]]:
+    """Which node reaches which, by another way."""
+    edges = {(src, dst) for src, dst in values(engine, "SELECT * FROM edges")}
+    found = set(edges)
+    while more := {(a, d) for a, b in found for c, d in edges if b == c} - found:
+        found |= more
+    return found
+
+
+def verified(engine: Engine, *names: str) -> None:
+    for name in names:
+        found = engine.verify(name)
+        assert found.ok, found
+
+
+def test_simple_cycle_with_monotone_queries(circular: Engine) -> None:
+    made = circular.create_stream_tables(CLOSURE, schedule="1m", strict=True)
+    assert [str(table.name) for table in made] == ["reach_a", "reach_b"]
+    assert pairs(circular, "reach_b") | pairs(circular, "reach_a") == closure(circular)
+    (found,) = circular.scc_status()
+    assert (found.scc_id, found.members, found.member_count, found.is_monotone) == (1, ("reach_a", "reach_b"), 2, True)
+    assert found.last_iterations == circular.history("reach_a")[0].fixpoint_iteration == 3
+    assert found.last_converged_at == circular.status("reach_b").last_refresh_at
+    # One more edge: the changes alone go round, all members are published with one commit.
+    circular.sql("INSERT INTO edges VALUES (4, 5), (4, 1)")
+    outcome = circular.refresh_stream_table("reach_a")
+    assert outcome.action is Action.DIFFERENTIAL
+    assert outcome.fixpoint_iteration is not None
+    assert outcome.rows_deleted == 0
+    assert pairs(circular, "reach_b") | pairs(circular, "reach_a") == closure(circular)
+    assert {row.cut for row in circular.history(limit=2)} == {circular.history(limit=1)[0].cut}
+    assert {row.name for row in circular.history(limit=2)} == {"reach_a", "reach_b"}
+    assert circular.refresh_stream_table("reach_b").action is Action.NO_DATA
+    # The scheduler: one unit, due when any member is.
+    circular.alter_stream_table("reach_a", schedule="1h")
+    circular.sql("INSERT INTO edges VALUES (5, 6)")
+    report = circular.tick(now=datetime.now(UTC) + timedelta(minutes=2))
+    assert sorted(outcome.name for outcome in report.refreshed) == ["reach_a", "reach_b"]
+    assert pairs(circular, "reach_b") | pairs(circular, "reach_a") == closure(circular)
+    verified(circular, "reach_a", "reach_b")
+
+
+def test_non_monotone_cycle_rejected(circular: Engine) -> None:
+    circular.create_stream_tables(CLOSURE)
+    with pytest.raises(
+        NotMonotoneError, match=r"reach_a -> reach_b -> reach_a.*'reach_b' in GROUP BY \(line 1, column "
+    ):
+        circular.alter_stream_table("reach_a", query="SELECT src, COUNT(*) AS dst FROM reach_b GROUP BY src")
+    with pytest.raises(NotMonotoneError, match="'odd' reads 'even' in the right side of EXCEPT"):
+        circular.create_stream_tables(
+            {
+                "even": "SELECT src FROM edges UNION SELECT src FROM odd",
+                "odd": "SELECT src FROM edges EXCEPT SELECT src FROM even",
+            }
+        )
+    for mode in ("FULL", "IMMEDIATE"):
+        with pytest.raises(UserError, match=f"'reach_a' is kept in {mode} mode"):
+            circular.alter_stream_table("reach_a", refresh_mode=mode)
+    with pytest.raises(UserError, match=r"cannot be told.*a branch that reads none"):
+        circular.create_stream_tables({"hen": "SELECT x FROM egg", "egg": "SELECT x FROM hen"})
+    # What is over other tables is nobody's concern, and nothing of all that has changed anything.
+    counted = "SELECT src, MAX(dst) AS dst FROM edges GROUP BY src"
+    circular.alter_stream_table("reach_a", query=CLOSURE["reach_a"].replace("edges", f"({counted})"))
+    verified(circular, "reach_a")
+    assert {str(table.name) for table in circular.stream_tables()} == {"reach_a", "reach_b"}
+
+
+def test_a_cycle_of_edges_that_lost_its_entry_supports_nothing(circular: Engine) -> None:
+    circular.sql("CREATE TABLE seed (node INT)")
+    circular.sql("INSERT INTO seed VALUES (1)")
+    circular.sql("INSERT INTO edges VALUES (4, 2)")
+    circular.create_stream_tables(
+        {
+            "marked": "SELECT node FROM seed UNION SELECT e.dst FROM edges AS e JOIN copied AS c ON e.src = c.node",
+            "copied": "SELECT node FROM marked",
+        }
+    )
+    assert values(circular, "SELECT * FROM copied") == [(1,), (2,), (3,), (4,)]
+    circular.sql("DELETE FROM edges WHERE src = 1")
+    outcome = circular.refresh_stream_table("copied")
+    assert outcome.action is not Action.NO_DATA
+    assert values(circular, "SELECT * FROM copied") == values(circular, "SELECT * FROM marked") == [(1,)]
+    # An update leaves as many rows as there were: what counts is which.
+    circular.sql("UPDATE seed SET node = 3")
+    circular.refresh_stream_table("marked")
+    assert values(circular, "SELECT * FROM copied") == values(circular, "SELECT * FROM marked") == [(2,), (3,), (4,)]
+    verified(circular, "copied")
+    # Everything deleted, and loaded again.
+    circular.sql("DELETE FROM edges")
+    circular.sql("DELETE FROM seed")
+    circular.refresh_stream_table("marked")
+    assert values(circular, "SELECT * FROM copied") == []
+    circular.sql("INSERT INTO seed VALUES (7)")
+    circular.sql("INSERT INTO edges VALUES (7, 8), (8, 7)")
+    circular.refresh_stream_table("marked")
+    assert values(circular, "SELECT * FROM copied") == [(7,), (8,)]
+
+
+def test_convergence_within_max_iterations_and_error_beyond(circular: Engine) -> None:
+    circular.create_stream_table(
+        "chain",
+        "SELECT src, dst FROM edges UNION ALL SELECT c.src, e.dst FROM chain AS c JOIN edges AS e ON c.dst = e.src",
+    )
+    assert pairs(circular, "chain") == closure(circular)
+    assert circular.status("chain").scc_id == 1
+    verified(circular, "chain")
+    before = values(circular, "SELECT * FROM chain")
+    # Over a cycle of edges each way round is another copy: that grows for ever.
+    circular.sql("INSERT INTO edges VALUES (4, 1)")
+    with pytest.raises(NotConvergedError, match="chain -> chain still changes after 20 rounds"):
+        circular.refresh_stream_table("chain")
+    status = circular.status("chain")
+    assert status.status is Status.ERROR
+    assert status.status_reason is not None
+    assert "20 rounds" in status.status_reason
+    assert values(circular, "SELECT * FROM chain") == before
+    circular.sql("DELETE FROM edges WHERE src = 4")
+    circular.resume_stream_table("chain")
+    circular.refresh_stream_table("chain")
+    assert values(circular, "SELECT * FROM chain") == before
+
+
+def test_drop_member_breaks_cycle_and_scc_id_cleared(circular: Engine) -> None:
+    circular.create_stream_tables(CLOSURE)
+    circular.create_stream_table("after", "SELECT src, COUNT(*) AS n FROM reach_b GROUP BY src")
+    assert circular.status("after").scc_id is None
+    with pytest.raises(HasDependentsError, match="'reach_b', 'after'"):
+        circular.drop_stream_table("reach_a")
+    circular.alter_stream_table("reach_a", query="SELECT src, dst FROM edges")
+    assert circular.scc_status() == []
+    assert circular.status("reach_b").scc_id is None
+    assert circular.status("reach_b").last_fixpoint_iterations is None
+    circular.refresh_stream_tables(["reach_b", "after"])
+    verified(circular, "reach_a", "reach_b", "after")
+    circular.alter_stream_table("reach_a", query=CLOSURE["reach_a"])
+    assert circular.status("reach_b").scc_id == 1
+    assert pairs(circular, "reach_b") | pairs(circular, "reach_a") == closure(circular)
+    assert set(circular.drop_stream_table("reach_a", cascade=True)) == {"reach_a", "reach_b", "after"}
+    assert circular.scc_status() == []
+
+
+def test_allow_circular_false_rejects_cycles(engine: Engine) -> None:
+    engine.sql("CREATE TABLE edges (src INT, dst INT)")
+    with pytest.raises(CycleError, match=r"reach_a -> reach_b -> reach_a.*allow_circular = true"):
+        engine.create_stream_tables(CLOSURE)
+    with pytest.raises(CycleError, match="me -> me"):
+        engine.create_stream_table("me", "SELECT src FROM edges UNION SELECT src FROM me")
+    assert engine.stream_tables() == ()
+    # Several that read each other in one direction are no circle.
+    engine.create_stream_tables({"second": "SELECT src FROM first", "first": "SELECT src FROM edges"})
+    with pytest.raises(CycleError, match="first -> second -> first"):
+        engine.alter_stream_table("first", query="SELECT src FROM second")
+    verified(engine, "first", "second")
+
+
+def test_circles_in_sql_and_types_that_follow_from_each_other(circular: Engine) -> None:
+    circular.sql(
+        "CREATE STREAM TABLES far AS (SELECT b.src, CAST(b.dst + e.dst AS DOUBLE) AS total FROM near b JOIN edges e "
+        "ON b.src = e.src AND b.dst < 10), near AS (SELECT src, dst FROM edges UNION SELECT src, total FROM far) "
+        "SCHEDULE '5m' WITH (strict = true)"
+    )
+    kinds = {field.name: field.dataType.simpleString() for field in circular.spark.table("near").schema.fields}
+    assert kinds == {"src": "int", "dst": "double"}
+    assert circular.status("far").schedule == "5m"
+    circular.sql("INSERT INTO edges VALUES (9, 1)")
+    assert circular.refresh_stream_table("far").action is Action.DIFFERENTIAL
+    verified(circular, "near", "far")
+    assert [row.members for row in circular.sql("CALL trickle.scc_status()").collect()]
