@@ -9,10 +9,10 @@ import tempfile
 from pathlib import Path
 
 import spark_trickle as trickle
-from bench import graphs, groups, idle, joins, ticks
+from bench import circles, graphs, groups, idle, joins, ticks
 from bench.measure import Line, show
 
-PARTS = ["graphs", "ticks", "groups", "joins", "idle"]
+PARTS = ["graphs", "ticks", "groups", "joins", "circles", "idle"]
 
 
 def main() -> int:
@@ -21,6 +21,7 @@ def main() -> int:
     parser.add_argument("--small-rows", type=int, default=5_000_000, help="rows of the small base table")
     parser.add_argument("--groups", type=int, default=100_000)
     parser.add_argument("--join-rows", type=int, default=50_000_000, help="rows of the fact table of the join")
+    parser.add_argument("--edges", type=int, default=200_000, help="rows of the graph of the circle")
     parser.add_argument("--repeat", type=int, default=5, help="measured refreshes of each kind, after one to warm up")
     parser.add_argument("--only", choices=PARTS, action="append")
     parser.add_argument("--warehouse", help="keep the data there; the default is a temporary folder")
@@ -30,13 +31,15 @@ def main() -> int:
     lines: list[Line] = graphs.run(options.repeat) if "graphs" in wanted else []
     lines += ticks.run(options.repeat) if "ticks" in wanted else []
     try:
-        with trickle.connect(str(folder), spark_driver_memory="6g") as engine:
+        with trickle.connect(str(folder), spark_driver_memory="6g", allow_circular=True) as engine:
             if "groups" in wanted:
                 small = groups.run(engine, options.small_rows, options.groups, options.repeat, targets=False)
                 large = groups.run(engine, options.rows, options.groups, options.repeat, targets=True)
                 lines += small + large + groups.growth(small, large)
             if "joins" in wanted:
                 lines += joins.run(engine, options.join_rows, options.repeat)
+            if "circles" in wanted:
+                lines += circles.run(engine, options.edges, options.repeat)
             if "idle" in wanted:
                 lines += idle.run(engine, folder)
     finally:

@@ -22,6 +22,7 @@ from spark_trickle.graph.dag import data_flow
 from spark_trickle.grouping import CALLS as GROUP_CALLS
 from spark_trickle.grouping import DiamondGroupMember, GroupStatus, RefreshGroup
 from spark_trickle.logs import log_event
+from spark_trickle.model.groups import GroupOrigin
 from spark_trickle.model.refresh import HistoryRow, RefreshOutcome, Verification
 from spark_trickle.model.stream_table import Options, RefreshMode, StreamTable
 from spark_trickle.model.tick import TickReport
@@ -154,7 +155,11 @@ class Engine(DefinitionCalls, GateCalls):
         """How a stream table is kept: operators, delta SQL, mode and why, sources, frontier."""
         table = self._parts.catalog.get(self._named(name))
         group = self._parts.grouping.of(table.name)
-        explained = views.explanation_of(table, diamond_group=group.members if group else ())
+        together = group.members if group is not None and group.origin is not GroupOrigin.CIRCLE else ()
+        flow = data_flow(self._parts.catalog.stream_tables())
+        circle = flow.circle_of(table.name)
+        way = flow.way_round(circle) if circle else ()
+        explained = views.explanation_of(table, diamond_group=together, circle=way)
         tree, change = operators_and_change(explained.tree)
         return replace(explained, tree=tree, delta_sql=change)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -145,6 +145,22 @@ class Workbench(Protocol):
 
     def obstacles(self, table: StreamTable) -> Mapping[TableName, str]:
         """Sources in which its query is not monotone, and what is in the way."""
+        ...
+
+    def take_away(
+        self,
+        members: Sequence[StreamTable],
+        windows: Mapping[TableName, Mapping[TableName, Window]],
+        summaries: Mapping[TableName, Mapping[str, str]],
+    ) -> Mapping[TableName, int] | Broken:
+        """Stage the members of a circle without rows that may have lost a derivation; how many went of each.
+
+        The next `apply` of a member gives back to itself what was taken: its change is told from what it held. Others
+        see it without. Broken: which rows they are cannot be told.
+
+        Args:
+            windows: for each member what changed in its sources outside of the circle.
+        """
         ...
 
     def jobs(self) -> int:

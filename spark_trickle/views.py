@@ -84,6 +84,8 @@ class Explanation:
     frontier: Frontier = field(default_factory=Frontier)
     diamond_group: tuple[str, ...] = ()
     """Members that are refreshed and published together with it."""
+    circle: tuple[str, ...] = ()
+    """A way through its circle that ends where it began, if it is in one."""
     tree: str = ""
     """The operators, indented."""
     delta_sql: str = ""
@@ -102,6 +104,7 @@ class Explanation:
         lines += [f"reads: {', '.join(self.sources)}"] if self.sources else []
         lines += [f"frontier: {self.frontier}"] if self.frontier.pins else []
         lines += [f"diamond group: {', '.join(self.diamond_group)} (published together)"] if self.diamond_group else []
+        lines += [f"circle: {' -> '.join(self.circle)} (refreshed until none changes)"] if self.circle else []
         lines += [f"state tables: {', '.join(self.internal_tables)}"] if self.internal_tables else []
         lines += [f"meaning: {self.meaning}"] if self.meaning else []
         lines += [f"notice: {notice}" for notice in self.notices]
@@ -110,7 +113,9 @@ class Explanation:
         return "\n".join(lines)
 
 
-def explanation_of(table: StreamTable, *, diamond_group: Iterable[TableName] = ()) -> Explanation:
+def explanation_of(
+    table: StreamTable, *, diamond_group: Iterable[TableName] = (), circle: Iterable[TableName] = ()
+) -> Explanation:
     """What `explain` tells of a stream table; operator tree and delta SQL were rendered when its plan was made."""
     return Explanation(
         name=str(table.name),
@@ -120,6 +125,7 @@ def explanation_of(table: StreamTable, *, diamond_group: Iterable[TableName] = (
         sources=tuple(str(source.table) for source in table.sources),
         frontier=table.frontier,
         diamond_group=tuple(str(member) for member in diamond_group),
+        circle=tuple(str(member) for member in circle),
         tree=table.explanation,
         internal_tables=tuple(str(name) for name in table.internal_tables),
         meaning=str(table.meaning),

@@ -160,7 +160,8 @@ def _scheduler(settings: Settings, catalog: Catalog, refresher: Refresher, clock
 
 def _lake(settings: Settings, workspaces: Workspaces) -> LazyLake:
     def make_lake() -> SparkLake:
-        from spark_trickle.spark.bench import Limits, SparkLake
+        from spark_trickle.spark.bench import SparkLake
+        from spark_trickle.spark.one_version import Limits
 
         limits = Limits(
             small_change_rows=settings.small_change_rows,

@@ -22,9 +22,13 @@ def groups(
     isolation: Annotated[Isolation, typer.Option(help="What its members read.")] = Isolation.READ_COMMITTED,
     snapshot_timeout_ms: Annotated[int, typer.Option(help="Go on as read_committed past that; 0: never.")] = 0,
     drop: Annotated[str | None, typer.Option(help="Drop the refresh group of that name.")] = None,
+    circles: Annotated[bool, typer.Option("--circles", help="Circles, and their rounds.")] = False,
 ) -> None:
-    """Which stream tables are published together: diamonds and refresh groups."""
+    """Which stream tables are published together: diamonds, circles and refresh groups."""
     session = session_of(context)
+    if circles:
+        session.output.show(session.engine.scc_status())
+        return
     if declare is not None and drop is not None:
         raise UserError("groups takes --declare or --drop, not both")
     if declare is not None:

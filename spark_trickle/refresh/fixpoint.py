@@ -5,8 +5,9 @@ that it reached in the round before to what is staged by then, so that rounds wo
 when a whole round changes no row of any member.
 
 Where the rounds start decides what they come to. From empty they come to the least fixed point, by definition. From
-what was published they do if nothing was taken away since: what is there is then below the new fixed point. Where
-something was taken away, rows may be left that have only each other to stand on.
+what was published they do if it is below the new fixed point, as it is where rows of the sources only came. Where rows
+went, members may hold rows that have only each other to stand on: all that may have lost a derivation is taken away
+first, near and far, and the rounds bring back what has another one (delete and rederive).
 """
 
 from __future__ import annotations
@@ -42,9 +43,11 @@ def refresh_circle(
     """
     circle = _Circle(bench, request, notify, limit, [_Member(table) for table in tables])
     found = circle.look()
-    anew = _start_over(found, request) or _losses(bench, found)
+    anew = _start_over(found, request)
     if anew is None and not any(each.windows for each in found):
         return circle.results(None)
+    if anew is None and _may_lose(bench, found):
+        anew = circle.take_away(found)
     if anew is not None:
         circle.start_from_empty()
     circle.go_round()
@@ -64,6 +67,8 @@ class _Member:
     seconds: float = 0.0
     moved: bool = False
     """Whether any row of it was written."""
+    owed: bool = False
+    """Whether rows were taken from it that it gets back when it is refreshed."""
 
 
 @dataclass(slots=True)
@@ -92,13 +97,33 @@ class _Circle:
         if empty_all(self.bench, [member.table for member in self.members]):
             for member in self.members:
                 member.table = follow(self.bench, member.table, self.request)
-        self.rounds = 1
         for member in self.members:
             with self._work(member):
                 frontier = frontier_here(self.bench, member.table, self.request)
                 staged = self.bench.rebuild(member.table, summary_of(member.table, frontier), self.request.now)
                 self._staged(member, staged)
                 member.table = replace(member.table, frontier=frontier)
+        self.rounds = 1
+
+    def take_away(self, found: Sequence[Look]) -> Rebuild | None:
+        """Take from the members what may have lost a derivation: what is left is below the new fixed point.
+
+        Gives why the circle has to be computed from empty, if it cannot be told what that is.
+        """
+        tables = [member.table for member in self.members]
+        windows = {each.table.name: each.windows for each in found}
+        summaries = {each.table.name: summary_of(each.table, each.frontier) for each in found}
+        with self._work(self.members[0]):
+            taken = self.bench.take_away(tables, windows, summaries)
+        if isinstance(taken, Broken):
+            return Rebuild(Action.FULL, f"rows of its sources went, and {taken.reason}")
+        for member in self.members:
+            if taken.get(member.table.name):
+                self._staged(
+                    member, Staged(rows_inserted=0, rows_deleted=taken[member.table.name], changed=True, commits=1)
+                )
+                member.owed = True
+        return None
 
     def go_round(self) -> None:
         """Rounds, until one changes nothing."""
@@ -110,7 +135,7 @@ class _Circle:
                     windows = changed_sources(self.bench, member.table)
                     if isinstance(windows, Broken):
                         raise InternalError(f"what a round changed cannot be told: {windows.reason}")
-                    if not windows:
+                    if not windows and not member.owed:
                         continue
                     if not computed and self.rounds == self.limit:
                         raise NotConvergedError(self._path(), self.rounds)
@@ -118,7 +143,7 @@ class _Circle:
                     frontier = frontier_here(self.bench, member.table, self.request)
                     staged = self.bench.apply(member.table, windows, summary_of(member.table, frontier))
                     self._staged(member, staged)
-                    member.table = replace(member.table, frontier=frontier)
+                    member.table, member.owed = replace(member.table, frontier=frontier), False
                     changed = changed or staged.changed
             self.rounds += computed
 
@@ -231,6 +256,11 @@ def empty_all(
 
 def _start_over(found: Sequence[Look], request: Request) -> Rebuild | None:
     """Why the circle has to be computed from empty: what is true of one member is true of all."""
+    members = {each.table.name for each in found}
+    moved = [(each.table.name, name) for each in found for name in sorted(members & each.windows.keys())]
+    if moved:  # they are published together, so this is the work of others, or of another version
+        reason = f"'{moved[0][1]}' is not as '{moved[0][0]}' saw it last"
+        found = [replace(each, rebuild=each.rebuild or Rebuild(Action.REINITIALIZE, reason)) for each in found]
     reasons = [(each.table, each.rebuild) for each in found if each.rebuild is not None]
     if not reasons:
         return None
@@ -245,19 +275,13 @@ def _start_over(found: Sequence[Look], request: Request) -> Rebuild | None:
     return replace(rebuild, reason=rebuild.reason if alone else f"'{table.name}': {rebuild.reason}")
 
 
-def _losses(bench: Workbench, found: Sequence[Look]) -> Rebuild | None:
-    """Whether a change may have taken a row of a member away. Rows that have only each other to stand on would stay."""
-    for each in found:
-        takes_away = bench.obstacles(each.table)
-        for source, window in sorted(each.windows.items()):
-            if not window.insert_only:
-                what = f"rows of '{source}' were taken away"
-            elif source in takes_away:
-                what = f"rows of '{source}', which '{each.table.name}' reads in {takes_away[source]}, were added"
-            else:
-                continue
-            return Rebuild(Action.FULL, f"{what}: the circle was computed from empty")
-    return None
+def _may_lose(bench: Workbench, found: Sequence[Look]) -> bool:
+    """Whether a change may have taken a row of a member away; rows that have only each other to stand on would stay."""
+    return any(
+        not window.insert_only or source in bench.obstacles(each.table)
+        for each in found
+        for source, window in each.windows.items()
+    )
 
 
 def _rounds(number: int) -> str:

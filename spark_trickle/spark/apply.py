@@ -19,6 +19,7 @@ from sqlglot import exp
 
 from spark_trickle.delta import merge, transitions
 from spark_trickle.delta.differentiate import delta
+from spark_trickle.delta.losses import REMOVED, undone
 from spark_trickle.delta.partitions import partition_change
 from spark_trickle.delta.plan import (
     DELTA,
@@ -57,7 +58,9 @@ _SIDE = "_trickle_side"
 class NodeApplier:
     """Applies changes to the node of one table."""
 
-    def __init__(self, leaves: Leaves, writer: Writer, node: Node, table: TableName) -> None:
+    def __init__(
+        self, leaves: Leaves, writer: Writer, node: Node, table: TableName, given_back: Computed | None = None
+    ) -> None:
         self._leaves = leaves
         self._session = leaves.workspace.session
         self._writer = writer
@@ -67,6 +70,8 @@ class NodeApplier:
         self._placer = Placer(leaves, writer, node, table)
         self._small = False
         self._change: DataFrame | None = None
+        self._given_back = given_back
+        """Rows that were taken from the table, as a change: what is applied is told from what it held before that."""
 
     def public_change(self) -> DataFrame | None:
         """What the last `apply` changed, rows with weights, if it is at hand without computing anything again."""
@@ -82,7 +87,7 @@ class NodeApplier:
         self._small = sum(self._leaves.rows_of(leaf) for leaf in changed) <= self._leaves.small_rows
         change = delta(self._node, changed, self._leaves.large() if self._small else NONE_LARGE)
         if change is None:
-            return NOTHING
+            return NOTHING if self._given_back is None else self._rows(self._undone(self._given_back, None))
         steps: dict[StepLeaf, exp.Expr] = {TARGET: self._target}
         self._share(change, steps)
         if isinstance(self._node.upkeep, Groups):
@@ -91,7 +96,28 @@ class NodeApplier:
             return self._partitions(change, steps)
         if self._node.key == () and self._plain_types():
             return self._one_row()
-        return self._rows(self._compute(self._leaves.sql(change.query, steps), "delta", fetched=self._small))
+        found = self._compute(self._leaves.sql(change.query, steps), "delta", fetched=self._small)
+        return self._rows(found if self._given_back is None else self._undone(self._given_back, found))
+
+    def compute(self, query: Delta, steps: Mapping[StepLeaf, exp.Expr], what: str) -> Computed:
+        """Run a query about the node that is not its change. Few rows are expected."""
+        self._small = True
+        known = {TARGET: self._target, **steps}
+        self._share(query, known)
+        return self._compute(self._leaves.sql(query.query, known), what, fetched=True)
+
+    def take(self, query: Delta, steps: Mapping[StepLeaf, exp.Expr], what: str) -> tuple[Written, Computed]:
+        """Take rows away, given as a change. What was done, and the change."""
+        found = self.compute(query, steps, what)
+        written = self._placer.rows(found) if found.count else NOTHING
+        self._leaves.settle()
+        return written, found
+
+    def _undone(self, taken: Computed, change: Computed | None) -> Computed:
+        """A change, as it is to the table from which rows were taken."""
+        steps = {REMOVED: taken.name} if change is None else {REMOVED: taken.name, DELTA: change.name}
+        query = undone(self._node, changed=change is not None)
+        return self._compute(self._leaves.sql(query, steps), "undone", fetched=self._small)
 
     def _share(self, change: Delta, steps: dict[StepLeaf, exp.Expr]) -> None:
         """Compute the parts of a change that are used in several places; side by side those that need not wait."""

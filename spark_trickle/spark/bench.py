@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
@@ -26,8 +25,9 @@ from spark_trickle.spark.failures import spark_errors, sql_errors
 from spark_trickle.spark.fingerprints import fingerprints
 from spark_trickle.spark.held import NOTHING_HELD, Held
 from spark_trickle.spark.jobs import counting_jobs, fair_share
-from spark_trickle.spark.lookups import Lookups
 from spark_trickle.spark.moments import at_moment
+from spark_trickle.spark.one_version import Limits, Shared
+from spark_trickle.spark.overdelete import Taken, take_away
 from spark_trickle.spark.parallel import in_parallel
 from spark_trickle.spark.planning import planned_for
 from spark_trickle.spark.queries import query_frame
@@ -35,8 +35,7 @@ from spark_trickle.spark.relations import Leaves
 from spark_trickle.spark.remembered import Remembered
 from spark_trickle.spark.reuse import reusable
 from spark_trickle.spark.sessions import active
-from spark_trickle.spark.sharing import Brought, KnownChange, SharedChanges
-from spark_trickle.spark.turns import Turns
+from spark_trickle.spark.sharing import KnownChange, SharedChanges
 from spark_trickle.spark.workspace import Workspace, Workspaces
 from spark_trickle.spark.write import NOTHING, Writer, Written
 from spark_trickle.sql.leaves import KeptLeaf, SourceLeaf
@@ -44,40 +43,9 @@ from spark_trickle.storage.changes import ChangeFeed
 from spark_trickle.storage.foreign import foreign_write
 from spark_trickle.storage.iceberg import load, pin, total_records
 from spark_trickle.storage.views import view_pin
-from spark_trickle.storage.windows import Window as FeedWindow
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Sizes that decide how a change is carried out; see the settings of the same names."""
-
-    small_change_rows: int
-    rewrite_table_rows: int
-    broadcast_table_rows: int
-    held_table_rows: int
-    lookup_table_rows: int
-
-
-class Shared:
-    """What the benches over one private version share: plans, pins, what changed. Any thread may ask."""
-
-    def __init__(self, workspace: Workspace, remembered: Remembered, limits: Limits) -> None:
-        self.remembered = remembered
-        self.limits = limits
-        self.brought = Brought(remembered.changes)
-        self.lookups = Lookups(self.brought, remembered.readers, remembered.lookups, limits.lookup_table_rows)
-        self.known: dict[tuple[TableName, int | None, int | None], KnownChange] = {}
-        self.pins: dict[Pointer, Pin] = {}
-        self._feed = ChangeFeed(workspace.session, remembered.files)
-        self._turns = Turns()
-
-    def window(self, since: Pin, columns: tuple[str, ...] | None) -> FeedWindow | Broken:
-        """What changed in a table; the same value for all that ask for the same change."""
-        with self._turns.of((since.table, since.snapshot_id)), spark_errors(f"reading what changed in '{since.table}'"):
-            return self._feed.window(since.table, since, columns)
 
 
 class Bench:
@@ -92,6 +60,8 @@ class Bench:
         self._shared = SharedChanges(workspace.session, self._feed, shared.limits.small_change_rows, shared.brought)
         self._known = shared.known
         self._pins = shared.pins
+        self._taken: dict[TableName, Taken] = {}
+        """What was taken from members of a circle, and is given back when they are refreshed."""
 
     def pin_of(self, table: TableName) -> Pin | None:
         pointer = self.workspace.heads().get(table)
@@ -239,15 +209,12 @@ class Bench:
         )
 
     def apply(self, table: StreamTable, windows: Mapping[TableName, Window], summary: Mapping[str, str]) -> Staged:
-        self.workspace.speak(table.meaning)
-        plan = self._analyzed(table).plan
-        if plan is None:
-            raise InternalError(f"'{table.name}' has no maintenance plan")
-        leaves = self._leaves(table, plan, windows, self._common.remembered.held)
+        plan, leaves = self.plan_of(table), self.leaves_of(table, windows)
         writer = Writer(self.workspace.session, summary)
         changed: set[KeptLeaf] = {SourceLeaf(name) for name in windows}
         written, commits = NOTHING, 0
         small = sum(window.rows for window in windows.values()) <= self._limits.small_change_rows
+        given = self._taken.pop(table.name, None)
         try:
             with planned_for(self.workspace.session, small=small):
                 if small and sum(len(changed.intersection(node.inputs)) for node in plan.nodes) > 1:
@@ -257,8 +224,9 @@ class Bench:
                 for node in plan.nodes:
                     target = table.name if node.label == PUBLIC else internal_name(table.name, node.label)
                     inputs = frozenset(changed.intersection(node.inputs))
-                    applier = NodeApplier(leaves, writer, node, target)
-                    written = applier.apply(inputs) if inputs else NOTHING
+                    taken = given.rows if given is not None and node.label == PUBLIC else None
+                    applier = NodeApplier(leaves, writer, node, target, taken)
+                    written = applier.apply(inputs) if inputs or taken is not None else NOTHING
                     commits += written.commits
                     if written.changed and node.label != PUBLIC:
                         changed.add(node.leaf)
@@ -268,6 +236,8 @@ class Bench:
                 leaves.settle()
         finally:
             leaves.close()
+            if given is not None:
+                given.leaves.close()
             self._feed.release()
         self._noted(table, plan, kept=small)
         return Staged(
@@ -285,6 +255,35 @@ class Bench:
         rows = written.inserted + written.deleted
         known = KnownChange(frame, rows, insert_only=written.deleted == 0)
         self._known[table.name, before.snapshot_id, after.snapshot_id] = known
+
+    def take_away(
+        self,
+        members: Sequence[StreamTable],
+        windows: Mapping[TableName, Mapping[TableName, Window]],
+        summaries: Mapping[TableName, Mapping[str, str]],
+    ) -> Mapping[TableName, int] | Broken:
+        found = take_away(self, members, windows, summaries)
+        if isinstance(found, Broken):
+            return found
+        for table in members:
+            before, after, taken = table.published_pin(table.name), self.pin_of(table.name), found.get(table.name)
+            if taken is not None and taken.frame is not None and before is not None and after is not None:
+                change = KnownChange(taken.frame, taken.rows.count, insert_only=False)
+                self._known[table.name, before.snapshot_id, after.snapshot_id] = change
+        self._taken.update(found)
+        return {name: taken.removed for name, taken in found.items()}
+
+    def plan_of(self, table: StreamTable) -> MaintenancePlan:
+        """What keeps a stream table that is kept incrementally."""
+        plan = self._analyzed(table).plan
+        if plan is None:
+            raise InternalError(f"'{table.name}' has no maintenance plan")
+        return plan
+
+    def leaves_of(self, table: StreamTable, windows: Mapping[TableName, Window]) -> Leaves:
+        """What a plan reads, for work on a stream table that is not its refresh."""
+        self.workspace.speak(table.meaning)
+        return self._leaves(table, self.plan_of(table), windows, self._common.remembered.held)
 
     def answer(self, table: StreamTable, moment: datetime) -> DataFrame:
         """The query as it was written, with everything decided that its text leaves open, at a moment."""
@@ -321,6 +320,8 @@ class Bench:
         return made
 
     def close(self) -> None:
+        for taken in self._taken.values():
+            taken.leaves.close()
         self._feed.release()
 
     def _analyzed(self, table: StreamTable) -> AnalyzedQuery:

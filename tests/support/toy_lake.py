@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -29,7 +29,8 @@ Contents = Mapping[TableName, frozenset[int]]
 @dataclass(frozen=True)
 class ToyWindow:
     empty: bool
-    insert_only: bool = True
+    insert_only: bool = False
+    """A write takes the place of the version before."""
     rows: int = 1
 
 
@@ -105,6 +106,14 @@ class ToyBench:
 
     def obstacles(self, table: StreamTable) -> Mapping[TableName, str]:
         return {}
+
+    def take_away(
+        self,
+        members: Sequence[StreamTable],
+        windows: Mapping[TableName, Mapping[TableName, Window]],
+        summaries: Mapping[TableName, Mapping[str, str]],
+    ) -> Mapping[TableName, int] | Broken:
+        return Broken("toys do not know what they are made of")
 
     def jobs(self) -> int:
         return 0

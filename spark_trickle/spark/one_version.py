@@ -1,0 +1,47 @@
+"""What the benches over one private version of the lake have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from spark_trickle.model.frontier import Pin, Pointer
+from spark_trickle.names import TableName
+from spark_trickle.ports import Broken
+from spark_trickle.spark.failures import spark_errors
+from spark_trickle.spark.lookups import Lookups
+from spark_trickle.spark.remembered import Remembered
+from spark_trickle.spark.sharing import Brought, KnownChange
+from spark_trickle.spark.turns import Turns
+from spark_trickle.spark.workspace import Workspace
+from spark_trickle.storage.changes import ChangeFeed
+from spark_trickle.storage.windows import Window as FeedWindow
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Sizes that decide how a change is carried out; see the settings of the same names."""
+
+    small_change_rows: int
+    rewrite_table_rows: int
+    broadcast_table_rows: int
+    held_table_rows: int
+    lookup_table_rows: int
+
+
+class Shared:
+    """What the benches over one private version share: plans, pins, what changed. Any thread may ask."""
+
+    def __init__(self, workspace: Workspace, remembered: Remembered, limits: Limits) -> None:
+        self.remembered = remembered
+        self.limits = limits
+        self.brought = Brought(remembered.changes)
+        self.lookups = Lookups(self.brought, remembered.readers, remembered.lookups, limits.lookup_table_rows)
+        self.known: dict[tuple[TableName, int | None, int | None], KnownChange] = {}
+        self.pins: dict[Pointer, Pin] = {}
+        self._feed = ChangeFeed(workspace.session, remembered.files)
+        self._turns = Turns()
+
+    def window(self, since: Pin, columns: tuple[str, ...] | None) -> FeedWindow | Broken:
+        """What changed in a table; the same value for all that ask for the same change."""
+        with self._turns.of((since.table, since.snapshot_id)), spark_errors(f"reading what changed in '{since.table}'"):
+            return self._feed.window(since.table, since, columns)

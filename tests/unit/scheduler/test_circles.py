@@ -1,0 +1,106 @@
+"""Circles under the scheduler: one unit, due with its fastest member, held and failed whole. On the toy lake."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from spark_trickle.errors import SuspendedError
+from spark_trickle.model.refresh import Action, Outcome
+from spark_trickle.model.stream_table import Status
+from spark_trickle.names import TableName
+from tests.support.scheduling import Yard, failed, names, skipped, yard
+
+T = TableName.parse
+
+
+def ring(y: Yard, **schedules: str) -> None:
+    """`a` reads orders and `b`, `b` reads `a` and returns; `after` reads `b`."""
+    y.base("orders", "returns")
+    y.stream("a", "orders", "b", schedule=schedules.get("a", "1s"))
+    y.stream("b", "a", "returns", schedule=schedules.get("b", "1s"))
+    y.stream("after", "b")
+
+
+def test_a_circle_is_loaded_whole_and_its_readers_after_it(tmp_path: Path) -> None:
+    with yard(tmp_path) as y:
+        ring(y)
+        assert names(y.tick()) == ["a", "b", "after"]
+        both = {**y.holds("orders"), **y.holds("returns")}
+        assert y.holds("a") == y.holds("b") == y.holds("after") == both
+        y.write("orders")
+        report = y.tick(10)
+        assert names(report) == ["a", "b", "after"]
+        assert y.holds("a") == y.holds("after") == {**y.holds("orders"), **y.holds("returns")}
+        rows = {row.name: row for row in y.catalog.history(limit=2 + 1)}
+        assert (rows["a"].group, rows["a"].cut) == (rows["b"].group, rows["b"].cut) == ("circle:a", report.cut)
+        assert rows["a"].fixpoint_iteration == rows["b"].fixpoint_iteration
+        assert (rows["a"].fixpoint_iteration or 0) > 1
+        assert rows["after"].fixpoint_iteration is None
+        assert y.catalog.group_epochs()["circle:a"] == 2
+        assert names(y.tick(10)) == []
+
+
+def test_a_circle_is_due_with_its_fastest_member(tmp_path: Path) -> None:
+    with yard(tmp_path) as y:
+        ring(y, a="1h", b="10s")
+        y.tick()
+        y.write("orders")
+        assert names(y.tick(5)) == []
+        assert names(y.tick(6)) == ["a", "b", "after"]
+
+
+def test_what_holds_one_member_holds_the_circle(tmp_path: Path) -> None:
+    with yard(tmp_path) as y:
+        ring(y)
+        y.tick()
+        before = y.holds("a")
+        y.gate("returns", True)
+        y.write("orders")
+        report = y.tick(10)
+        assert set(skipped(report)) == {"a", "b", "after"}
+        assert y.holds("a") == y.holds("b") == before
+        y.gate("returns", False)
+        assert names(y.tick(10)) == ["a", "b", "after"]
+        y.definitions.suspend(T("b"))
+        y.write("orders")
+        assert set(skipped(y.tick(10))) >= {"a", "b"}
+        with pytest.raises(SuspendedError):
+            y.refresher.refresh([T("a")], None)
+        y.definitions.resume(T("b"))
+        # Whoever refreshes one by hand refreshes all.
+        assert [outcome.name for outcome in y.refresher.refresh([T("b")], None)] == ["a", "b"]
+
+
+def test_a_member_that_fails_fails_the_circle_and_nothing_is_published(tmp_path: Path) -> None:
+    with yard(tmp_path) as y:
+        ring(y)
+        y.tick()
+        before = y.holds("a")
+        y.write("orders")
+        y.failing["b"] = "permanent"
+        report = y.tick(10)
+        assert sorted(failed(report)) == ["a", "b"]
+        assert "in round 1 of the circle" in report.failed[0].error
+        assert y.holds("a") == y.holds("b") == y.holds("after") == before
+        tables = {str(table.name): table for table in y.catalog.stream_tables()}
+        assert tables["a"].status is tables["b"].status is Status.ERROR
+        assert tables["after"].status is Status.ACTIVE
+        y.failing.clear()
+        y.definitions.resume(T("a"))
+        assert names(y.tick(10)) == ["a", "b", "after"]
+
+
+def test_two_circles_one_after_the_other_are_two_units(tmp_path: Path) -> None:
+    with yard(tmp_path) as y:
+        ring(y)
+        y.stream("c", "after", "d")
+        y.stream("d", "c")
+        assert names(y.tick()) == ["a", "b", "after", "c", "d"]
+        y.write("returns")
+        assert names(y.tick(10)) == ["a", "b", "after", "c", "d"]
+        assert y.holds("d") == {**y.holds("orders"), **y.holds("returns")}
+        outcomes = y.refresher.refresh([T("a")], None)
+        assert {outcome.action for outcome in outcomes} == {Action.NO_DATA}
+        assert {outcome.status for outcome in outcomes} == {Outcome.COMPLETED}
