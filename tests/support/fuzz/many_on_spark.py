@@ -35,6 +35,7 @@ class Totals:
     actions: Counter[str] = field(default_factory=Counter)
     compared: int = 0
     unanswered: int = 0
+    published: Counter[str] = field(default_factory=Counter)
     rows: int = 0
     failures: list[tuple[Lake, Told]] = field(default_factory=list)
     spent: Spent = field(default_factory=Spent)
@@ -45,6 +46,7 @@ class Totals:
             self.actions.update(str(action) for action in each.actions)
             self.compared += each.compared
             self.unanswered += each.unanswered
+            self.published.update(why.rpartition("): ")[2] for why in each.published)
             if each.verdict is Verdict.RIGHT:
                 self.rows += each.rows > 0
                 self.contained.update(each.query.used)
@@ -58,6 +60,10 @@ class Totals:
             *(f"{number:8d} {name}" for name, number in self.verdicts.most_common()),
             f"{self.rows:8d} right with rows",
             f"{self.compared:8d} comparisons, {self.unanswered} states without an answer of Spark's",
+            *(
+                f"{number:8d} of them were published all the same: {why}"
+                for why, number in self.published.most_common()
+            ),
             *(f"{number:8d} refreshes were {name}" for name, number in self.actions.most_common()),
             "seconds: " + ", ".join(f"{what} {seconds:.0f}" for what, seconds in self.spent.seconds.items()),
             "",
@@ -81,13 +87,18 @@ def many(
         for seed in range(first, first + -(-cases // QUERIES)):
             lake = random_lake(seed, QUERIES, CYCLES, tiny=tiny, names=names, values=values, settings=settings)
             since, before = time.monotonic(), len(totals.failures)
+            told: list[Told] = []
             try:
-                totals.add(lake, tell(engine.spark, lake, totals.spent))
+                told = tell(engine.spark, lake, totals.spent)
+                totals.add(lake, told)
             except SPARKS as err:
                 say(f"lake {seed}: its own statements fail: {str(err)[:300]}\n")
             say(f"lake {seed}: {time.monotonic() - since:.0f} s; so far {dict(totals.verdicts)}\n")
             for _, failed in totals.failures[before:]:
                 say(f"  failed: query {failed.number}: {failed.kind}: {failed.why}\n    {failed.text}\n")
+            for each in told:
+                for why in each.published:
+                    say(f"  published without an answer: query {each.number}: {why}\n    {each.text}\n")
             sys.stdout.flush()
             if time.monotonic() - begun > seconds:
                 break

@@ -70,7 +70,10 @@ class Told:
     rows: int = 0
     unanswered: int = 0
     """States at which Spark itself has no answer."""
-    notes: list[str] = field(default_factory=list)
+    published: list[str] = field(default_factory=list)
+    """Those of them at which the refresh went well all the same, and why Spark has none."""
+    refreshed: bool = True
+    """Did the last refresh go well?"""
 
     def end(self, verdict: Verdict, kind: str, why: str) -> None:
         self.verdict, self.kind, self.why = verdict, kind, why
@@ -123,6 +126,9 @@ class _Telling:
                 going = [each for each in told if each.verdict is Verdict.RIGHT]
                 with _set(session, lake.settings.get(cycle, {})):
                     failed = self._refresh(going, cycle)
+                stuck = {each.number for each, _ in failed}
+                for each in going:
+                    each.refreshed = each.number not in stuck
                 for each, err in failed:
                     self._judge(each, err, cycle)
                 since = self.spent.on("refreshing", since)
@@ -173,14 +179,14 @@ class _Telling:
             return
         session = self.engine.spark
         try:
-            asked = session.sql(each.text)
-            right = printed(asked)
-        except SPARKS:
+            right = printed(session.sql(each.text))
+        except SPARKS as err:
             each.unanswered += 1
+            if each.refreshed:
+                each.published.append(f"{self._when(cycle)}: {_kind(err)}")
             return
         try:
-            kept = session.sql(f"SELECT * FROM {each.name}")
-            found = printed(kept)
+            found = printed(session.sql(f"SELECT * FROM {each.name}"))
         except TROUBLE as err:
             each.end(Verdict.FAILED, f"reading: {_kind(err)}", f"{self._when(cycle)}: {_said(err)}")
             return
