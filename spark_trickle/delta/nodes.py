@@ -53,6 +53,7 @@ from spark_trickle.sql.operators import (
     with_inputs,
 )
 from spark_trickle.sql.output_types import is_collated, unheld
+from spark_trickle.sql.parse import TrickleSpark
 from spark_trickle.sql.refusals import Refused, refused
 from spark_trickle.sql.render import render
 from spark_trickle.sql.rewrite import simplified
@@ -291,7 +292,7 @@ def _check_keys(keys: Iterable[Column]) -> None:
 
 def _label(query: exp.Query) -> str:
     """A name that follows from what is kept: the same state of another query has it too, and can be taken over."""
-    return f"state_{hashlib.sha256(query.sql(dialect='spark').encode()).hexdigest()[:8]}"
+    return f"state_{hashlib.sha256(query.sql(dialect=TrickleSpark).encode()).hexdigest()[:8]}"
 
 
 _RECOMPUTED = (Window, Limit, Recursion)

@@ -6,6 +6,7 @@ from spark_trickle.delta.differentiate import delta
 from spark_trickle.delta.partitions import partition_change
 from spark_trickle.delta.plan import PUBLIC, Bag, Delta, Groups, Keep, Kept, MaintenancePlan, Node, Partitions
 from spark_trickle.delta.rules.aggregate import may_not_fit
+from spark_trickle.sql.parse import TrickleSpark
 from spark_trickle.sql.show import show as show_tree
 
 _WAYS = {
@@ -57,8 +58,8 @@ def _steps(change: Delta) -> list[str]:
     parts = []
     for shared in change.shared:
         parts.append(f"    {shared.step}, used in several places:")
-        parts.append(_indented(shared.query.sql(dialect="spark", pretty=True), 6))
-    return [*parts, _indented(change.query.sql(dialect="spark", pretty=True), 4)]
+        parts.append(_indented(shared.query.sql(dialect=TrickleSpark, pretty=True), 6))
+    return [*parts, _indented(change.query.sql(dialect=TrickleSpark, pretty=True), 4)]
 
 
 def _kept(kept: Kept) -> str:

@@ -33,7 +33,7 @@ from spark_trickle.sql.leaves import KeptLeaf, Leaf, SourceLeaf, Version, leaf_t
 from spark_trickle.sql.normalize import normalized
 from spark_trickle.sql.operators import Aggregate, Operator, Window, inputs, scans
 from spark_trickle.sql.output_types import check_output_types, widened
-from spark_trickle.sql.parse import tokenize
+from spark_trickle.sql.parse import TrickleSpark, tokenize
 from spark_trickle.sql.refusals import Refused, refused
 from spark_trickle.sql.show import show as show_tree
 from spark_trickle.sql.sources import SourceTable, SourceView
@@ -133,7 +133,7 @@ def analyze(workspace: Workspace, query: str, meaning: Meaning, stream_tables: I
             obstacles=kept.obstacles,
         ),
         plan,
-        _over_sources(_whole(plan)).sql(dialect="spark") if plan is not None and kept.completed else None,
+        _over_sources(_whole(plan)).sql(dialect=TrickleSpark) if plan is not None and kept.completed else None,
     )
 
 
@@ -189,7 +189,7 @@ def _why_full(changing: Changing | None, refusal: SqlError | None) -> tuple[str 
 
 def fingerprint(plan: MaintenancePlan) -> str:
     """How the query reads its sources: another fingerprint, and the same text gives another answer."""
-    texts = "\n".join(f"{node.label}: {node.query.sql(dialect='spark')}" for node in plan.nodes)
+    texts = "\n".join(f"{node.label}: {node.query.sql(dialect=TrickleSpark)}" for node in plan.nodes)
     return hashlib.sha256(texts.encode()).hexdigest()[:32]
 
 

@@ -11,6 +11,7 @@ from sqlglot import exp
 from spark_trickle.delta.plan import Column
 from spark_trickle.spark.failures import sql_errors
 from spark_trickle.sql.leaves import Leaf, SourceLeaf, StateLeaf, resolve
+from spark_trickle.sql.parse import TrickleSpark
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -46,7 +47,7 @@ class Describing:
         return self.describe(query)
 
     def _frame(self, query: exp.Query) -> DataFrame:
-        text = resolve(query, lambda _, leaf: exp.to_table(self._view(leaf), dialect="spark")).sql(dialect="spark")
+        text = resolve(query, lambda _, leaf: exp.to_table(self._view(leaf), dialect="spark")).sql(dialect=TrickleSpark)
         if text not in self._asked:
             with sql_errors("the maintenance plan"):
                 self._asked[text] = self._session.sql(text)

@@ -26,6 +26,7 @@ from spark_trickle.spark.local import Spares, fetch, hand_back, intervals, key_p
 from spark_trickle.spark.readers import Columns, Readers
 from spark_trickle.spark.sharing import Brought, exact, netted
 from spark_trickle.spark.turns import Turns
+from spark_trickle.sql.parse import TrickleSpark
 from spark_trickle.storage.newest import Newest, size_in_bytes
 
 if TYPE_CHECKING:
@@ -206,7 +207,7 @@ class Lookups:
         try:
             frame = session.sql(
                 f"SELECT {listed} FROM {table.sql} AS _trickle_t LEFT SEMI JOIN {view} AS _trickle_k "
-                f"ON _trickle_t.{quote(column)} = _trickle_k.{_KEY} WHERE {bounds.sql(dialect='spark')}"
+                f"ON _trickle_t.{quote(column)} = _trickle_k.{_KEY} WHERE {bounds.sql(dialect=TrickleSpark)}"
             )
             schema = frame.schema
             rows = fetch(frame.limit(MOST_ROWS + 1)) if travels(schema) else None

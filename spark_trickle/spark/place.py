@@ -36,6 +36,7 @@ from spark_trickle.spark.write import (
     row_addresses,
 )
 from spark_trickle.sql.leaves import StepLeaf
+from spark_trickle.sql.parse import TrickleSpark
 from spark_trickle.storage.direct import NO_ADDRESSES, Addresses, fits
 
 if TYPE_CHECKING:
@@ -267,7 +268,7 @@ class Placer:
             if values.null_count == 0:
                 predicate = key_predicate(exp.column(column.name, table="_trickle_t", quoted=True), gone, column.name)
                 if not isinstance(predicate, exp.Boolean):
-                    bounds.append(predicate.sql(dialect="spark"))
+                    bounds.append(predicate.sql(dialect=TrickleSpark))
         return " AND ".join(bounds) or "TRUE"
 
     def _run(self, statement: exp.Expr, steps: dict[StepLeaf, exp.Expr]) -> None:

@@ -36,6 +36,7 @@ from spark_trickle.sql.leaves import (
     leaves_of,
     resolve,
 )
+from spark_trickle.sql.parse import TrickleSpark
 from spark_trickle.storage.bounds import FileBounds
 from spark_trickle.storage.iceberg import rows_in
 
@@ -100,7 +101,7 @@ class Leaves:
 
     def sql(self, query: exp.Expr, steps: Mapping[StepLeaf, exp.Expr] | None = None) -> str:
         """The query as text that runs in the workspace. `steps` are this node's earlier steps."""
-        return self.resolved(query, steps).sql(dialect="spark")
+        return self.resolved(query, steps).sql(dialect=TrickleSpark)
 
     def resolved(self, query: exp.Expr, steps: Mapping[StepLeaf, exp.Expr] | None = None) -> exp.Expr:
         """The query over what its leaves are in this workspace."""

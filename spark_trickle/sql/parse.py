@@ -57,6 +57,10 @@ class TrickleSpark(Spark):
             return None if found is None else self._parse_alias(found)
 
 
+# NUL as sqlglot writes it, before two more octal digits, is another character for Spark.
+TrickleSpark.ESCAPED_SEQUENCES = {**Spark.ESCAPED_SEQUENCES, "\0": "\\u0000"}
+
+
 def _negative(value: exp.Expr | None) -> exp.Expr:
     """A minus sign belongs to the number behind it: -128Y is a TINYINT, 128 is none."""
     if (

@@ -131,3 +131,28 @@ def test_an_inner_row_is_a_change_to_what_reads_it(engine: Engine) -> None:
     ):
         engine.sql(statement)
         followed(engine, queries)
+
+
+TEXTS = {
+    "nul_written": r"SELECT k, CONCAT(k, '\u000012') AS t, COUNT(*) AS c FROM w WHERE k <> '\u000033' GROUP BY k",
+    "newline_written": r"SELECT k, CONCAT(k, '\012') AS t, COUNT(*) AS c FROM w WHERE k <> '\033' GROUP BY k",
+    "looked_up": "SELECT w.k, w.n, v.n AS m FROM w JOIN v ON v.k = w.k",
+}
+
+
+@pytest.mark.parametrize("limits", [{}, {"small_change_rows": 0, "held_table_rows": 0, "rewrite_table_rows": 0}])
+def test_a_nul_before_digits_is_no_octal_number(spark: SparkSession, tmp_path: Path, limits: dict[str, int]) -> None:
+    with opened(spark, tmp_path, **limits) as engine:
+        engine.sql("CREATE TABLE w (k STRING, n INT); CREATE TABLE v (k STRING, n INT)")
+        load = r"('\u000012', {n}), ('\012', {n}), ('\u000033', {n}), ('\033', {n}), ('\u0000', {n})"
+        engine.sql(f"INSERT INTO w VALUES {load.format(n=1)}; INSERT INTO v VALUES {load.format(n=2)}")
+        created(engine, TEXTS)
+        for statement in (
+            r"UPDATE w SET n = 5 WHERE k = '\u000012'; DELETE FROM v WHERE k = '\012'",
+            r"DELETE FROM w WHERE k = '\u000012'; INSERT INTO v VALUES ('\u000012', 7), ('\012', 8)",
+            rf"DELETE FROM w WHERE TRUE; INSERT INTO w VALUES {load.format(n=3)}",
+        ):
+            engine.sql(statement)
+            followed(engine, TEXTS)
+        kept = {tuple(row) for row in engine.spark.sql("SELECT k, t FROM nul_written").collect()}
+        assert kept == {(k, f"{k}\x0012") for k in ("\x0012", "\n", "\x1b", "\0")}
