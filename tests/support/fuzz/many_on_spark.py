@@ -21,7 +21,7 @@ CYCLES = 4
 CHEAP = {
     "spark.sql.shuffle.partitions": "1",
     # Tiny tables: compiling takes longer than it saves.
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }

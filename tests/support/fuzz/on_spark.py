@@ -115,8 +115,10 @@ class _Telling:
         for source in lake.sources:
             create(session, lake, source)
         put(session, lake, 0)
-        since = self.spent.on("tables", since)
         told = [self._told(number, query) for number, query in enumerate(lake.queries)]
+        for namespace in dict.fromkeys(self._parts(number)[0] for number in range(len(told))):
+            session.sql(f"CREATE NAMESPACE IF NOT EXISTS lake.{quote(namespace)}")
+        since = self.spent.on("tables", since)
         with ThreadPoolExecutor(THREADS) as pool:
             list(pool.map(self._create, told))
             since = self.spent.on("creating", since)
@@ -136,9 +138,12 @@ class _Telling:
                 since = self.spent.on("comparing", since)
         return told
 
+    def _parts(self, number: int) -> list[str]:
+        """Namespace and name of a stream table."""
+        return self.lake.naming.given.get(f"st{number}", f"default\0st{number}").split("\0")
+
     def _told(self, number: int, query: Written) -> Told:
-        parts = self.lake.naming.given.get(f"st{number}", f"default\0st{number}").split("\0")
-        return Told(number, query, self.lake.naming.sql(query.text), ".".join(map(quote, parts)))
+        return Told(number, query, self.lake.naming.sql(query.text), ".".join(map(quote, self._parts(number))))
 
     def _create(self, each: Told) -> None:
         try:
