@@ -18,7 +18,7 @@ from spark_trickle.model.meaning import Meaning
 from spark_trickle.model.publication import Cut, Publication, Swap
 from spark_trickle.model.standing import Standing
 from spark_trickle.model.stream_table import Options, RefreshMode, Status, StreamTable
-from spark_trickle.names import INTERNAL_NAMESPACE, TableName, is_internal, no_stream_table, other_spelling
+from spark_trickle.names import INTERNAL_NAMESPACE, TableName, is_internal, no_stream_table, other_spelling, quote
 from spark_trickle.ports import Analysis, CatalogPort, Lake, Workbench
 from spark_trickle.refresh.fixpoint import empty_all
 from spark_trickle.refresh.options import with_options
@@ -334,7 +334,7 @@ def _require_new(name: TableName, cut: Cut) -> None:
     if name in cut.pointers:
         raise AlreadyExistsError(cut.pointers[name].kind.lower(), name, hint="Choose another name, or drop it first")
     if name.namespace not in cut.namespaces:
-        raise NotFoundError("namespace", name.namespace, hint=f"CREATE NAMESPACE {name.namespace} makes it")
+        raise NotFoundError("namespace", name.namespace, hint=f"CREATE NAMESPACE {quote(name.namespace)} makes it")
 
 
 def _deferred(name: TableName, holds: Iterable[Hold]) -> str:

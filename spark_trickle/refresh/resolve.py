@@ -27,11 +27,14 @@ def resolve_mode(
         notice = f"every refresh of '{name}' recomputes the whole query (FULL): {reason}"
         return RefreshMode.FULL, reason, (notice,)
     shown = "strict" if options.strict and wanted is RefreshMode.AUTO else wanted.value
-    ways = [analysis.suggestion] if analysis.suggestion and analysis.suggestion not in reason else []
-    ways.append("or set refresh_mode = 'FULL' (strict = false) to recompute it each time")
+    recompute = "set refresh_mode = 'FULL' (strict = false) to recompute it each time"
+    if analysis.suggestion and analysis.suggestion not in reason:
+        hint = f"{analysis.suggestion}; or {recompute}"
+    else:
+        hint = f"Or {recompute}" if analysis.suggestion else f"S{recompute[1:]}"
     raise UserError(
         f"'{name}' cannot be {shown}: {reason}",
-        hint="; ".join(ways),
+        hint=hint,
         facts={"name": str(name), "mode": wanted.value, "reason": reason},
     )
 

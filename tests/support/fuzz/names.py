@@ -82,10 +82,10 @@ def hostile(random: Random, tables: Iterable[str], columns: Iterable[str], strea
     taken = _drawn(random, _pool())
     for name in (*tables, *(f"st{place}" for place in range(streams))):
         given[name] = f"{random.choice(namespaces)}\0{next(taken)}"
-    taken = _drawn(random, _pool())
+    taken = _drawn(random, _free())
     for name in columns:
         given[name] = next(taken)
-    taken = _drawn(random, _pool())
+    taken = _drawn(random, _free())
     for place in range(8):
         given[f"c{place}"] = next(taken)
     taken = _drawn(random, (*_pool(), *METADATA))
@@ -96,6 +96,11 @@ def hostile(random: Random, tables: Iterable[str], columns: Iterable[str], strea
         for letter in "wre":
             given[f"{letter}{place}"] = next(taken)
     return Naming(given, variants=random.random() < 0.3)
+
+
+def _free() -> list[str]:
+    """For columns: those that begin as ours do are refused, with that reason."""
+    return [name for name in _pool() if not name.lower().startswith("_trickle_")]
 
 
 def _pool() -> tuple[str, ...]:

@@ -26,7 +26,7 @@ from pyspark.sql import SparkSession
 
 import spark_trickle
 from spark_trickle.engine import Engine
-from spark_trickle.errors import StreamTableError, UnsupportedSqlError
+from spark_trickle.errors import StreamTableError, UserError
 from spark_trickle.model.refresh import Action
 from spark_trickle.names import quote
 from tests.support.fuzz.cases import Verdict
@@ -152,8 +152,8 @@ class _Telling:
             refused = _refused_by_spark(self.engine.spark, each.text)
             if refused is not None:
                 each.end(Verdict.INVALID, type(refused).__name__, _said(refused))
-            elif isinstance(err, UnsupportedSqlError):
-                each.end(Verdict.REFUSED, err.construct, _said(err))
+            elif isinstance(err, UserError) and "reason" in err.facts:
+                each.end(Verdict.REFUSED, str(err.facts["reason"])[:60], _said(err))
             else:
                 each.end(Verdict.FAILED, f"creating: {_kind(err)}", _said(err))
 

@@ -48,7 +48,7 @@ MEANINGS = (
     Meaning(_SQL + "mapKeyDedupPolicy", "LAST_WIN", "SELECT id, map(id, 1, id + 1, 2) AS m FROM sample"),
     Meaning(_SQL + "decimalOperations.allowPrecisionLoss", "false", "SELECT id, amount * amount AS p FROM sample"),
     Meaning(_SQL + "groupByOrdinal", "false", "SELECT id % 2 AS p, COUNT(*) AS n FROM sample GROUP BY 1"),
-    Meaning(_SQL + "orderByOrdinal", "false", "SELECT id, word FROM sample ORDER BY 1 DESC LIMIT 1"),
+    Meaning(_SQL + "orderByOrdinal", "false", "SELECT -id AS i, id FROM sample ORDER BY 1 DESC, id DESC LIMIT 1"),
     Meaning(_SQL + "groupByAliases", "false", "SELECT id % 2 AS p, COUNT(*) AS n FROM sample GROUP BY p"),
     Meaning(_SQL + "parser.escapedStringLiterals", "true", r"SELECT id, 'a\tb' AS s FROM sample"),
     Meaning(_SQL + "ansi.doubleQuotedIdentifiers", "true", 'SELECT id, "word" AS s FROM sample'),

@@ -1,0 +1,79 @@
+"""Every setting that changes meaning, each with a query that shows it: made under one value, refreshed by a session
+with the other, a stream table holds what its query said where it was made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from spark_trickle.engine import Engine
+from spark_trickle.errors import StreamTableError
+from tests.support.fuzz.settings import FIRST, MEANINGS, SAMPLE, SECOND, Meaning
+from tests.support.printed import Printed, printed
+
+THIRD = "DELETE FROM sample WHERE id = 1"
+DIRECTIONS = ("usual", "otherwise")
+"""How the session is set that makes the stream table; the other one refreshes it."""
+
+
+def test_a_query_means_what_it_meant_where_it_was_made(engine: Engine) -> None:
+    for statement in (SAMPLE, FIRST):
+        engine.sql(statement)
+    made: dict[str, tuple[Meaning, str]] = {}
+    for place, meaning in enumerate(MEANINGS):
+        for direction in DIRECTIONS:
+            name = f"{direction}_{place}"
+            with _speaking(engine.spark, meaning, direction):
+                if _answer(engine.spark, meaning.query) is None:
+                    continue  # no query at all under that value
+                engine.create_stream_table(name, meaning.query)
+                made[name] = meaning, direction
+    # Whatever Spark makes of a setting: most of these queries exist under both of its values.
+    assert len(made) >= 1.5 * len(MEANINGS)
+    problems, differing = [], set()
+    for statement in (SECOND, THIRD):
+        engine.sql(statement)
+        for name, (meaning, direction) in made.items():
+            with _speaking(engine.spark, meaning, _other(direction)):
+                found_there = _answer(engine.spark, meaning.query)
+                try:
+                    engine.refresh_stream_table(name)
+                    verified = engine.verify(name)
+                except StreamTableError as err:
+                    problems.append(f"{meaning} ({direction}): {err}")
+                    continue
+            with _speaking(engine.spark, meaning, direction):
+                right = _answer(engine.spark, meaning.query)
+            found = printed(engine.spark.sql(f"SELECT * FROM {name}"))
+            if found_there != right:
+                differing.add(meaning.setting)
+            if found != right or not verified.ok:
+                problems.append(f"{meaning} ({direction}): {found} and not {right}; verify: {verified.ok}")
+    assert not problems, "\n".join(problems)
+    assert len(differing) >= len({meaning.setting for meaning in MEANINGS}) // 2, differing
+
+
+def _other(direction: str) -> str:
+    return DIRECTIONS[1 - DIRECTIONS.index(direction)]
+
+
+@contextmanager
+def _speaking(session: SparkSession, meaning: Meaning, direction: str) -> Iterator[None]:
+    before = session.conf.get(meaning.setting, None)
+    if direction == "otherwise":
+        session.conf.set(meaning.setting, meaning.value)
+    try:
+        yield
+    finally:
+        session.conf.unset(meaning.setting) if before is None else session.conf.set(meaning.setting, before)
+
+
+def _answer(session: SparkSession, query: str) -> Printed | None:
+    try:
+        return printed(session.sql(query))
+    except PySparkException:
+        return None
