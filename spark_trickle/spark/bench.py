@@ -177,7 +177,7 @@ class Bench:
         reuse = reusable(self, self._feed, table, plan, former)
         # Whoever starts over has the tables themselves read, whatever this process remembers of them.
         leaves = self._leaves(reuse.table, plan, reuse.windows, NOTHING_HELD)
-        changed: set[KeptLeaf] = {SourceLeaf(name) for name in reuse.windows}
+        changed: set[KeptLeaf] = {source for source in plan.sources if source.table in reuse.windows}
         written, commits = NOTHING, 0
         try:
             for node in plan.nodes:
@@ -211,7 +211,8 @@ class Bench:
     def apply(self, table: StreamTable, windows: Mapping[TableName, Window], summary: Mapping[str, str]) -> Staged:
         plan, leaves = self.plan_of(table), self.leaves_of(table, windows)
         writer = Writer(self.workspace.session, summary)
-        changed: set[KeptLeaf] = {SourceLeaf(name) for name in windows}
+        # The text may name tables that no row depends on: a WITH that nobody reads.
+        changed: set[KeptLeaf] = {source for source in plan.sources if source.table in windows}
         written, commits = NOTHING, 0
         small = sum(window.rows for window in windows.values()) <= self._limits.small_change_rows
         given = self._taken.pop(table.name, None)
@@ -220,7 +221,7 @@ class Bench:
                 if small and sum(len(changed.intersection(node.inputs)) for node in plan.nodes) > 1:
                     # Read in several places, it is brought once; and what a term of a join need not be computed for is
                     # best known before the terms are made.
-                    changed -= leaves.unchanged(SourceLeaf(name) for name in sorted(windows))
+                    changed -= leaves.unchanged(source for source in plan.sources if source in changed)
                 for node in plan.nodes:
                     target = table.name if node.label == PUBLIC else internal_name(table.name, node.label)
                     inputs = frozenset(changed.intersection(node.inputs))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from spark_trickle.engine import Engine
-from spark_trickle.errors import StreamTableError
+from spark_trickle.errors import SchemaChangedError, StreamTableError
 from tests.support.printed import Printed, printed
 
 TEXTS = (
@@ -61,10 +61,12 @@ def test_a_change_of_columns_is_never_half_seen(engine: Engine, change: str) -> 
             if found not in meanings:
                 problems.append(f"{change}, cycle {cycle}, {outcome}: {text}: {found} is none of {meanings}")
     for name, text in held.items():
+        if _rows(engine, text.format(t="t")) is None:
+            with pytest.raises(SchemaChangedError, match="no longer fits its sources"):
+                engine.refresh_stream_table(name, mode="FULL")
+            continue
         engine.refresh_stream_table(name, mode="FULL")
-        if _rows(engine, f"SELECT * FROM {name}") not in [
-            _rows(engine, text.format(t=table)) for table in ("t", "as_it_was")
-        ]:
+        if _rows(engine, f"SELECT * FROM {name}") != _rows(engine, text.format(t="t")):
             problems.append(f"{change}, recomputed: {text}")
     assert not problems, "\n".join(problems)
 

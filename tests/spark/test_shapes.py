@@ -18,7 +18,17 @@ from tests.support.fuzz.schema import Kind, Source, SourceColumn
 from tests.support.scripts import POOLS, TABLES
 from tests.support.seeds import first_seed
 
-CYCLES = 4
+CYCLES = 3
+TINY = 60
+"""So many with limits so low that every table is a large one: that takes longer."""
+OTHERWISE = frozenset(
+    {
+        # Spark 4.1 forgets below LIMIT which rows belong to which, where the two sides are of different types.
+        "SELECT c.id, (SELECT o.id FROM orders o WHERE o.cust = c.id ORDER BY o.qty DESC, o.id LIMIT 1) AS best "
+        "FROM cust c",
+    }
+)
+"""Shapes that Spark itself answers wrongly."""
 APPROXIMATE = frozenset({"deviation"})
 """Some shapes have numbers whose last digits depend on the order of rows."""
 SEED = first_seed("TRICKLE_SHAPES_SPARK_SEED", in_ci=2001)
@@ -38,17 +48,21 @@ SOURCES = tuple(_source(table.name, table.columns) for table in TABLES)
 
 
 def made(seed: int, part: int) -> Lake:
-    """Half of the shapes with default settings, the others as if all tables were large; which is by chance."""
+    """Half of the shapes with default settings, some others as if all tables were large; which is by chance."""
     random = Random(seed)
     pools = {id(column): POOLS[source.name][place] for source in SOURCES for place, column in enumerate(source.columns)}
     history, acts = everyday(random, SOURCES, CYCLES, lambda column: random.choice(pools[id(column)]))
-    shapes = random.sample(SHAPES, len(SHAPES))[part::2]
+    shapes = [shape for shape in random.sample(SHAPES, len(SHAPES)) if shape not in OTHERWISE][part::2]
     limits = tiny_limits(random) if part else {}
-    return Lake(seed, SOURCES, history, acts, tuple(Written(text, APPROXIMATE) for text in shapes), limits=limits)
+    chosen = shapes[:TINY] if part else shapes
+    return Lake(seed, SOURCES, history, acts, tuple(Written(text, APPROXIMATE) for text in chosen), limits=limits)
 
 
 @pytest.mark.parametrize("part", range(2))
 def test_shapes_are_followed_differentially_through_everyday_life(spark: SparkSession, part: int) -> None:
-    wrong = [each for each in tell(spark, made(SEED, part)) if each.verdict is not Verdict.RIGHT]
-    told = "\n".join(f"{each.verdict}: {each.kind}: {each.why}\n  {each.text}" for each in wrong)
-    assert not wrong, f"TRICKLE_SHAPES_SPARK_SEED={SEED}\n{told}"
+    kept = tell(spark, made(SEED, part))
+    # What is INVALID Spark itself refuses: QUALIFY, and some subqueries.
+    wrong = [each for each in kept if each.verdict not in (Verdict.RIGHT, Verdict.INVALID)]
+    assert sum(each.verdict is Verdict.RIGHT for each in kept) > 0.8 * len(kept)
+    shown = "\n".join(f"{each.verdict}: {each.kind}: {each.why}\n  {each.text}" for each in wrong)
+    assert not wrong, f"TRICKLE_SHAPES_SPARK_SEED={SEED}\n{shown}"

@@ -295,3 +295,15 @@ def test_explain_query_suggests_and_creates_nothing(engine: Engine) -> None:
     with pytest.raises(SqlError, match="nowhere"):
         engine.explain_query("SELECT 1 FROM nowhere")
     assert rows(engine, "SHOW TABLES") == before and engine.status() == []
+
+
+def test_a_table_that_only_an_unread_with_names_changes_nothing(engine: Engine) -> None:
+    engine.sql("CREATE TABLE t (a INT); CREATE TABLE u (b INT); CREATE TABLE v (e INT)")
+    engine.sql("INSERT INTO t VALUES (1); INSERT INTO u VALUES (1); INSERT INTO v VALUES (1)")
+    engine.create_stream_table("one", "WITH d AS (SELECT a FROM t) SELECT b FROM u", strict=True)
+    engine.create_stream_table("pairs", "WITH d AS (SELECT a FROM t) SELECT b, e FROM v CROSS JOIN u", strict=True)
+    for statement in ("DELETE FROM t; DELETE FROM u", "INSERT INTO t VALUES (2)", "INSERT INTO u VALUES (3)"):
+        engine.sql(statement)
+        for name in ("one", "pairs"):
+            assert engine.refresh_stream_table(name).action in (Action.DIFFERENTIAL, Action.NO_DATA)
+            assert_equals_query(engine, name)
