@@ -19,13 +19,13 @@ demo: setup ## See it work, in a folder of its own
 
 test: setup-test lint ## Everything: lint, types, all tests
 	$(PYTEST) -m "not spark" -n auto
-	$(PYTEST) -m spark
+	$(PYTEST) -m spark -n 2 --dist loadfile
 
 test-fast: setup ## Tests without Java and PostgreSQL
 	$(PYTEST) -m fast -n auto
 
 test-spark: setup ## Only the tests that start a JVM
-	$(PYTEST) -m spark
+	$(PYTEST) -m spark -n 2 --dist loadfile
 
 lint: setup ## Style, types, direction of imports
 	$(BIN)/ruff check .
