@@ -300,6 +300,7 @@ class Refresher:
     def _failed(self, unit: list[StreamTable], request: Request, err: StreamTableError, started: float) -> None:
         """The failure is history too, in a transaction of its own: what failed has nothing to roll back."""
         rows = []
+        rounds = err.facts.get("rounds")
         for table in unit:
             part, reason = part_in(err, table, unit)
             outcome = RefreshOutcome(
@@ -311,6 +312,7 @@ class Refresher:
                 reason=reason,
                 frontier=table.frontier,
                 duration_ms=(time.perf_counter() - started) * 1000,
+                fixpoint_iteration=rounds if part is Outcome.FAILED and isinstance(rounds, int) else None,
             )
             rows.append(history_row(outcome, request, table.epoch, error=f"{err.kind}: {err}"))
             if part is Outcome.FAILED:

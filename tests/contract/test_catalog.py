@@ -68,6 +68,8 @@ def everything() -> StreamTable:
         last_refresh_at=NOON + timedelta(microseconds=1),
         data_timestamp=NOON + timedelta(days=1),
         notices=("mind 'this'", "and that"),
+        fixpoint_iterations=12,
+        fixpoint_at=NOON + timedelta(hours=1),
     )
 
 
@@ -164,6 +166,7 @@ def test_a_history_row_comes_back_equal_in_every_field(catalog: Catalog) -> None
         cut=None,
         group="diamond:1",
         rows_inserted=5_000_000_000,
+        fixpoint_iteration=3,
     )
     catalog.record([row])
     assert catalog.history() == (row,)

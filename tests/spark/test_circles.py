@@ -152,6 +152,7 @@ def test_convergence_within_max_iterations_and_error_beyond(circular: Engine) ->
     assert status.status is Status.ERROR
     assert status.status_reason is not None
     assert "20 rounds" in status.status_reason
+    assert circular.history("chain")[0].fixpoint_iteration == 20
     assert values(circular, "SELECT * FROM chain") == before
     circular.sql("DELETE FROM edges WHERE src = 4")
     circular.resume_stream_table("chain")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
@@ -104,3 +105,62 @@ def test_two_circles_one_after_the_other_are_two_units(tmp_path: Path) -> None:
         outcomes = y.refresher.refresh([T("a")], None)
         assert {outcome.action for outcome in outcomes} == {Action.NO_DATA}
         assert {outcome.status for outcome in outcomes} == {Outcome.COMPLETED}
+
+
+def test_a_circle_in_a_diamond_and_one_in_a_declared_group_are_published_with_them(tmp_path: Path) -> None:
+    with yard(tmp_path) as y:
+        y.base("sales", "prices")
+        y.stream("left", "sales", "back")
+        y.stream("back", "left")
+        y.stream("right", "sales")
+        y.stream("meet", "back", "right")
+        y.stream("quote", "prices", "quote")
+        y.stream("other", "prices")
+        y.group("together", "quote", "other")
+        y.tick()
+        y.write("sales", "prices")
+        report = y.tick(10)
+        assert sorted(names(report)) == ["back", "left", "meet", "other", "quote", "right"]
+        rows = {row.name: row.group for row in y.catalog.history(limit=6)}
+        assert {rows[name] for name in ("left", "back", "right", "meet")} == {"diamond:meet"}
+        assert {rows[name] for name in ("quote", "other")} == {"declared:together"}
+        assert y.holds("meet") == y.holds("left") == y.holds("sales")
+        assert y.holds("quote") == y.holds("prices")
+        y.gate("sales", True)
+        y.write("sales", "prices")
+        assert sorted(names(y.tick(10))) == ["other", "quote"]
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_in_any_graph_everybody_holds_the_newest_of_all_that_it_depends_on(seed: int, tmp_path: Path) -> None:
+    dice = random.Random(seed)
+    bases, streams = ["x", "y", "z"], [f"s{number}" for number in range(dice.randint(2, 7))]
+    with yard(tmp_path, workers=dice.randint(1, 3)) as y:
+        y.base(*bases)
+        reads: dict[str, set[str]] = {}
+        for name in streams:
+            reads[name] = {*dice.sample(streams, dice.randint(0, 2)), *dice.sample(bases, dice.randint(0, 2))}
+            reads[name] = reads[name] or {dice.choice(bases)}
+        for name in streams:
+            y.known.add(T(name))
+        for name in streams:
+            y.stream(name, *sorted(reads[name]))
+        for _ in range(4):
+            y.write(*dice.sample(bases, dice.randint(1, 3)))
+            y.tick(10)
+            for name in streams:
+                newest: dict[TableName, frozenset[int]] = {}
+                for base in _below(name, reads).intersection(bases):
+                    newest |= y.holds(base)
+                assert y.holds(name) == newest, (name, reads)
+
+
+def _below(name: str, reads: dict[str, set[str]]) -> set[str]:
+    found: set[str] = set()
+    pending = [name]
+    while pending:
+        for source in reads.get(pending.pop(), ()):
+            if source not in found:
+                found.add(source)
+                pending.append(source)
+    return found
