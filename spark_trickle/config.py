@@ -102,7 +102,7 @@ class Settings(BaseSettings):
     diamond_schedule_policy: DiamondSchedulePolicy = DiamondSchedulePolicy.FASTEST
     """Default of new stream tables: when a diamond is due, by its fastest or its slowest member."""
     watermark_holdback_timeout: int = Field(default=0, ge=0)
-    """Seconds without progress of a watermark after which a warning is given. 0: never."""
+    """Seconds after which a source of a watermark group that has not advanced is said to be stuck. 0: never."""
     fuse_default_ceiling: int = Field(default=0, ge=0)
     """Changed rows past which a fuse without a ceiling of its own blows. 0: no ceiling."""
     gate_stale_warning_seconds: int = Field(default=3600, ge=0)

@@ -45,6 +45,7 @@ class DefinitionCalls:
         strict: bool = False,
         fuse: str = "off",
         fuse_ceiling: int | None = None,
+        fuse_sensitivity: float | None = None,
     ) -> StreamTable:
         """Make a stream table of a query; with `initialize` it appears with its contents."""
         options = self._options(
@@ -56,6 +57,7 @@ class DefinitionCalls:
             strict=strict,
             fuse=fuse,
             fuse_ceiling=fuse_ceiling,
+            fuse_sensitivity=fuse_sensitivity,
         )
         return self._parts.definitions.create(
             self._named(name), query, options, meaning=self._meaning(), initialize=bool(initialize)

@@ -16,11 +16,13 @@ from spark_trickle.defining import DefinitionCalls
 from spark_trickle.dispatch import Dispatcher
 from spark_trickle.errors import ConflictError, UserError
 from spark_trickle.events import Observer
+from spark_trickle.fusing import CALLS as FUSE_CALLS
+from spark_trickle.fusing import FuseCalls
 from spark_trickle.gating import CALLS as GATE_CALLS
 from spark_trickle.gating import GateCalls
 from spark_trickle.graph.dag import data_flow
 from spark_trickle.grouping import CALLS as GROUP_CALLS
-from spark_trickle.grouping import DiamondGroupMember, GroupStatus, RefreshGroup
+from spark_trickle.grouping import GroupCalls
 from spark_trickle.logs import log_event
 from spark_trickle.model.groups import GroupOrigin
 from spark_trickle.model.refresh import HistoryRow, RefreshOutcome, Verification
@@ -30,6 +32,8 @@ from spark_trickle.names import TableName, no_stream_table
 from spark_trickle.protecting import require_allowed
 from spark_trickle.refresh.resolve import operators_and_change, resolve_mode
 from spark_trickle.sql.statements import parse_statement, split_statements
+from spark_trickle.watermarking import CALLS as WATERMARK_CALLS
+from spark_trickle.watermarking import WatermarkCalls
 from spark_trickle.wire import Parts, assemble
 
 if TYPE_CHECKING:
@@ -59,17 +63,20 @@ SQL_CALLS = (
     *DEFINITION_CALLS,
     *GATE_CALLS,
     *GROUP_CALLS,
+    *WATERMARK_CALLS,
+    *FUSE_CALLS,
 )
 
 
-class Engine(DefinitionCalls, GateCalls):
+class Engine(DefinitionCalls, GateCalls, GroupCalls, WatermarkCalls, FuseCalls):
     """Stream tables of one lake. A context manager; safe to use from several threads."""
 
     def __init__(
         self, settings: Settings, *, spark: SparkSession | None = None, observers: Iterable[Observer] = ()
     ) -> None:
         self._parts: Parts = assemble(settings, spark, (log_event, *observers))
-        GateCalls.__init__(self, self._parts.gating)
+        self._gating, self._grouping = self._parts.gating, self._parts.grouping
+        self._watermarking, self._fusing = self._parts.watermarking, self._parts.fusing
         self._dispatcher = Dispatcher({name: getattr(self, name) for name in SQL_CALLS})
 
     def __enter__(self) -> Self:
@@ -132,16 +139,21 @@ class Engine(DefinitionCalls, GateCalls):
         read = {pin.table for member in members for pin in member.frontier.pins}
         read |= {source.table for member in members for source in member.sources}
         with self._parts.lake.real.workbench(cut, {*(member.name for member in members), *read}) as bench:
-            return verify(bench, table, circle, self.settings.max_fixpoint_iterations)
+            found = verify(bench, table, circle, self.settings.max_fixpoint_iterations)
+        return found if table.diverged is None else replace(found, diverged=str(table.diverged))
 
     def status(self, name: str | None = None) -> Any:
         """What is known of one stream table, or of all (a list)."""
-        now, tables = self._parts.clock.now(), self._parts.catalog.stream_tables()
+        now, catalog = self._parts.clock.now(), self._parts.catalog
+        with catalog.read() as conn:
+            tables, standings = catalog.stream_tables(conn), catalog.standings(conn)
+            shown = tables if name is None else (catalog.get(self._named(name), conn),)
         numbers = scc_ids(tables)
-        if name is None:
-            return [views.status_of(table, now, scc_id=numbers.get(table.name)) for table in tables]
-        table = self._parts.catalog.get(self._named(name))
-        return views.status_of(table, now, scc_id=numbers.get(table.name))
+        rows = [
+            views.status_of(table, now, scc_id=numbers.get(table.name), standing=standings.get(table.name))
+            for table in shown
+        ]
+        return rows if name is None else rows[0]
 
     def scc_status(self) -> list[SccStatus]:
         """The circles of stream tables, and how many rounds each took the last time."""
@@ -161,7 +173,8 @@ class Engine(DefinitionCalls, GateCalls):
         way = flow.way_round(circle) if circle else ()
         explained = views.explanation_of(table, diamond_group=together, circle=way)
         tree, change = operators_and_change(explained.tree)
-        return replace(explained, tree=tree, delta_sql=change)
+        governing = tuple(row.group_name for row in self.watermark_status() if str(table.name) in row.governed)
+        return replace(explained, tree=tree, delta_sql=change, watermark_groups=governing)
 
     def explain_query(self, sql: str) -> views.Explanation:
         """The same for a query, before anything is created; suggests a rewrite where it cannot be incremental."""
@@ -195,6 +208,7 @@ class Engine(DefinitionCalls, GateCalls):
                 lease=parts.catalog.lease(conn),
                 now=parts.clock.now(),
                 default_schedule=timedelta(seconds=parts.settings.default_schedule_seconds),
+                stuck_after=parts.watermarking.stuck_after,
             )
         return why(self._named(name), known)
 
@@ -216,28 +230,6 @@ class Engine(DefinitionCalls, GateCalls):
     def graph(self, format: str = "text") -> str:
         """The graph as text, Mermaid or Graphviz."""
         return views.graph(views.nodes_of(self._parts.catalog.stream_tables()), format)
-
-    def create_refresh_group(
-        self, group_name: str, members: Sequence[str], isolation: str = "read_committed", snapshot_timeout_ms: int = 0
-    ) -> RefreshGroup:
-        """Declare that stream tables are refreshed and published together, also where they share no source."""
-        named = members if isinstance(members, str) else [self._named(member).sql for member in members]
-        return self._parts.grouping.create(group_name, named, isolation, snapshot_timeout_ms)
-
-    def drop_refresh_group(self, name: str) -> None:
-        self._parts.grouping.drop(name)
-
-    def refresh_groups(self) -> list[RefreshGroup]:
-        """The declared groups."""
-        return self._parts.grouping.declared()
-
-    def diamond_groups(self) -> list[DiamondGroupMember]:
-        """What the scheduler refreshes together because a source reaches a stream table on several paths."""
-        return self._parts.grouping.members()
-
-    def groups(self) -> list[GroupStatus]:
-        """All groups, of diamonds and declared, one row each."""
-        return self._parts.grouping.all()
 
     def transaction(self) -> Transaction:
         """`with engine.transaction() as tx:` writes that appear together, with the IMMEDIATE tables that follow."""

@@ -188,11 +188,25 @@ class ConflictError(TransientError):
 class HeldError(TransientError):
     """A stream table turns out to be held although its refresh has begun: it is refreshed when nothing holds it."""
 
-    def __init__(self, name: object, holds: Iterable[Any], sources: Iterable[object]) -> None:
+    def __init__(self, name: object, holds: Iterable[Any], sources: Iterable[object], *, lasting: bool = False) -> None:
+        self.lasting = lasting
+        """Whether to try again is in vain until something is said or written."""
         self.holds: tuple[Any, ...] = tuple(holds)
         self.sources: tuple[Any, ...] = tuple(sources)
         because = "; ".join(hold.text for hold in self.holds)
         super().__init__(f"'{name}' is held: {because}", facts={"name": str(name), "reason": because})
+
+
+class FuseBlownError(StreamTableError):
+    """More has changed than the fuse of a stream table allows: nothing was computed, somebody has to look."""
+
+    exit_code = 3
+
+    def __init__(self, name: object, because: str, *, hint: str, holds: Iterable[Any], state: Any) -> None:
+        self.holds: tuple[Any, ...] = tuple(holds)
+        self.state = state
+        """What its fuse is to remember."""
+        super().__init__(f"'{name}' is not refreshed: {because}", hint=hint, facts={"name": str(name)})
 
 
 class UnavailableError(TransientError):

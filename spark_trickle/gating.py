@@ -71,8 +71,7 @@ class Gating:
 class GateCalls:
     """The engine's calls about gates."""
 
-    def __init__(self, gating: Gating) -> None:
-        self._gating = gating
+    _gating: Gating
 
     def gate_source(self, source: str, auto_ungate_on_watermark: bool = False) -> report.SourceGate:
         """Hold every stream table that depends on a table, near or far, until it is ungated. It need not exist yet."""
@@ -117,16 +116,16 @@ def sources_named(sources: Sequence[str], named: Callable[[str], TableName]) -> 
 def closing(
     names: Iterable[TableName], at: datetime, *, auto_ungate_on_watermark: bool = False
 ) -> tuple[GateChange, ...]:
-    by, auto = _who(), bool(auto_ungate_on_watermark)
+    by, auto = who(), bool(auto_ungate_on_watermark)
     return tuple(GateChange(source=name, gated=True, at=at, by=by, auto_ungate_on_watermark=auto) for name in names)
 
 
 def opening(names: Iterable[TableName], at: datetime) -> tuple[GateChange, ...]:
-    return tuple(GateChange(source=name, gated=False, at=at, by=_who()) for name in names)
+    return tuple(GateChange(source=name, gated=False, at=at, by=who()) for name in names)
 
 
-def _who() -> str:
-    """The user of the machine: what `gated_by` says."""
+def who() -> str:
+    """The user of the machine: what `gated_by` and `advanced_by` say."""
     try:
         return getpass.getuser()
     except (KeyError, OSError, ImportError):

@@ -5,7 +5,7 @@ What is a group is decided in `graph`; declared groups and epochs are kept in `c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -60,17 +60,47 @@ class GroupStatus:
     epoch: int
 
 
+class GroupCalls:
+    """The engine's calls about groups."""
+
+    _grouping: Grouping
+
+    def create_refresh_group(
+        self, group_name: str, members: Sequence[str], isolation: str = "read_committed", snapshot_timeout_ms: int = 0
+    ) -> RefreshGroup:
+        """Declare that stream tables are refreshed and published together, also where they share no source."""
+        return self._grouping.create(group_name, members, isolation, snapshot_timeout_ms)
+
+    def drop_refresh_group(self, name: str) -> None:
+        self._grouping.drop(name)
+
+    def refresh_groups(self) -> list[RefreshGroup]:
+        """The declared groups."""
+        return self._grouping.declared()
+
+    def diamond_groups(self) -> list[DiamondGroupMember]:
+        """What the scheduler refreshes together because a source reaches a stream table on several paths."""
+        return self._grouping.members()
+
+    def groups(self) -> list[GroupStatus]:
+        """All groups, of diamonds and declared, one row each."""
+        return self._grouping.all()
+
+
 @dataclass(frozen=True, slots=True)
 class Grouping:
     """The groups of one lake."""
 
     catalog: Catalog
     clock: Clock
+    named: Callable[[str], TableName] = TableName.parse
+    """Which table a name means."""
 
     def create(
         self, name: str, members: Sequence[str], isolation: str = "read_committed", snapshot_timeout_ms: int = 0
     ) -> RefreshGroup:
         """Declare a group; checked and written in one transaction, so that two cannot take the same member."""
+        members = members if isinstance(members, str) else [self.named(member).sql for member in members]
         with self.catalog.write() as conn:
             group = declare(
                 name,

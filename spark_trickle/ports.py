@@ -38,6 +38,11 @@ class Window(Protocol):
         """Changed rows at the most, known without reading any."""
         ...
 
+    @property
+    def deleted_rows(self) -> int:
+        """Those of them that were deleted."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Analysis:
@@ -96,6 +101,10 @@ class Workbench(Protocol):
 
     def window(self, table: StreamTable, since: Pin) -> Window | Broken: ...
 
+    def changed_rows(self, window: Window) -> tuple[int, int]:
+        """Changed rows, and those of them that were deleted, counted by reading them."""
+        ...
+
     def reading(self, table: StreamTable) -> str:
         """The fingerprint of how the query reads its sources as they are here."""
         ...
@@ -112,6 +121,20 @@ class Workbench(Protocol):
 
     def functions(self, table: StreamTable) -> dict[str, str]:
         """Users' functions that its query names, with what tells their bodies; empty where nothing can."""
+        ...
+
+    def gone(self, table: TableName, newest: Pointer) -> str | None:
+        """Why the version of a table that is pinned here can no longer be read; None: it can.
+
+        Args:
+            newest: where the table is now; its owner may have expired what is pinned here.
+        """
+        ...
+
+    def largest(self, table: TableName, column: str, since: str | None) -> datetime | Broken | None:
+        """The largest value of a column of moments, from what files' metadata say: of the files that are new since a
+        version (None: of all). None: there are no values. Broken: it is not known, and why.
+        """
         ...
 
     def foreign_write(self, table: TableName, since: Pin) -> str | None:

@@ -21,6 +21,7 @@ from spark_trickle.model.deed import Deed, DeedKind
 from spark_trickle.model.gate import GateChange
 from spark_trickle.model.publication import Cut, Publication
 from spark_trickle.model.refresh import RefreshOutcome
+from spark_trickle.model.watermark import Advance
 from spark_trickle.names import TableName
 from spark_trickle.protecting import require_allowed, require_not_ours, require_unread
 from spark_trickle.reading import OpenWorkspace
@@ -34,11 +35,13 @@ from spark_trickle.spark.meaning import named_in
 from spark_trickle.spark.sessions import in_session
 from spark_trickle.spark.workspace import Workspace
 from spark_trickle.sql.statements import Call, parse_statement
+from spark_trickle.watermarking import advancing, require_no_stream_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _MODES = ("append", "overwrite")
+_CALLS = (*GATE_CALLS, "advance_watermark")
 
 
 class Transaction:
@@ -52,11 +55,12 @@ class Transaction:
         self._workspace: Workspace | None = None
         self._cut = Cut("", {}, {}, ())
         self._gates: list[GateChange] = []
+        self._watermarks: list[Advance] = []
         self.outcomes: tuple[RefreshOutcome, ...] = ()
         """What the IMMEDIATE refreshes did, after the commit."""
 
     def __enter__(self) -> Self:
-        self._gates = []
+        self._gates, self._watermarks = [], []
         self._cut = self._refresher.catalog.cut()
         self._workspace = self._open(self._cut.pointers.values(), self._cut.namespaces)
         self._notify(StepReached(Step.PINNED))
@@ -82,14 +86,15 @@ class Transaction:
         return self._here.session
 
     def sql(self, text: str) -> DataFrame:
-        """Run Spark SQL inside the transaction; it sees the transaction's own writes. CALL moves gates, too."""
+        """Run Spark SQL inside the transaction; it sees its own writes. CALL moves gates and watermarks, too."""
         statement = parse_statement(text)
-        if isinstance(statement, Call) and statement.function in GATE_CALLS:
-            calls = {name: getattr(self, name) for name in GATE_CALLS}
+        if isinstance(statement, Call) and statement.function in _CALLS:
+            calls = {name: getattr(self, name) for name in _CALLS}
             return frame_of(self._here.session, Dispatcher(calls).run(statement), str)
         if statement is not None:
             raise UserError(
-                "of our own statements, only CALL trickle.gate_source and its kin can be part of a transaction",
+                "of our own statements, only CALL trickle.gate_source and its kin, and trickle.advance_watermark, can "
+                "be part of a transaction",
                 hint="Run it with engine.sql, outside the transaction",
             )
         deeds = deeds_of(self._here.session, text)
@@ -145,6 +150,14 @@ class Transaction:
     def ungate_sources(self, sources: Sequence[str]) -> None:
         self._gates += opening(sources_named(sources, self._named), self._now())
 
+    def advance_watermark(self, source: str, watermark: datetime | str) -> None:
+        """Say that a table is complete up to a moment, with what this transaction writes: nobody sees one without the
+        other.
+        """
+        name = self._named(source)
+        require_no_stream_table(name, self._cut.tables)
+        self._watermarks.append(advancing(name, watermark, self._now()))
+
     def _named(self, text: str) -> TableName:
         return named_in(self._here.session, text)
 
@@ -160,7 +173,7 @@ class Transaction:
 
     def _commit(self, workspace: Workspace) -> None:
         written = list(workspace.staged())
-        if not written and not workspace.new_namespaces() and not self._gates:
+        if not written and not workspace.new_namespaces() and not self._gates and not self._watermarks:
             return
         for table, (_, now) in workspace.staged().items():
             # What was run through `spark` of the transaction was not looked at before.
@@ -181,6 +194,7 @@ class Transaction:
                     history=tuple(result.history for result in results),
                     # As seen by others it happens now, not when it was asked for.
                     gates=tuple(replace(change, at=moment) for change in self._gates),
+                    watermarks=tuple(replace(change, at=moment) for change in self._watermarks),
                 )
             )
         self._notify(StepReached(Step.PUBLISHED))

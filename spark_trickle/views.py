@@ -14,7 +14,9 @@ from enum import Enum, StrEnum
 from textwrap import indent
 
 from spark_trickle.errors import UserError
+from spark_trickle.holds.fuse_report import FuseCondition, condition
 from spark_trickle.model.frontier import Frontier
+from spark_trickle.model.standing import Standing
 from spark_trickle.model.stream_table import RefreshMode, Status, StreamTable
 from spark_trickle.names import TableName
 
@@ -42,10 +44,19 @@ class StreamTableStatus:
     scc_id: int | None = None
     """The number of its circle, if it is in one."""
     last_fixpoint_iterations: int | None = None
+    fuse: FuseCondition = FuseCondition.DISABLED
+    diverged: str | None = None
+    """Since when, and by whom, it does not equal its query."""
+    held: str | None = None
+    """Why the scheduler does not refresh it, as it was last told; `why` knows it as it is now, and what to do."""
 
 
 def status_of(
-    table: StreamTable, now: datetime, rows: int | None = None, scc_id: int | None = None
+    table: StreamTable,
+    now: datetime,
+    rows: int | None = None,
+    scc_id: int | None = None,
+    standing: Standing | None = None,
 ) -> StreamTableStatus:
     """What `status` tells of a stream table at a moment."""
     refreshed = table.last_refresh_at
@@ -68,6 +79,9 @@ def status_of(
         scc_id=scc_id,
         # What a stream table took while it was in a circle says nothing once it has left it.
         last_fixpoint_iterations=None if scc_id is None else table.fixpoint_iterations,
+        fuse=condition(table),
+        diverged=None if table.diverged is None else str(table.diverged),
+        held=None if standing is None else standing.held,
     )
 
 
@@ -86,6 +100,12 @@ class Explanation:
     """Members that are refreshed and published together with it."""
     circle: tuple[str, ...] = ()
     """A way through its circle that ends where it began, if it is in one."""
+    diverged: str | None = None
+    """Since when, and by whom, it does not equal its query."""
+    fuse: str | None = None
+    """What its fuse allows, if it has one."""
+    watermark_groups: tuple[str, ...] = ()
+    """Groups that govern it: two or more of their sources are above it."""
     tree: str = ""
     """The operators, indented."""
     delta_sql: str = ""
@@ -100,11 +120,14 @@ class Explanation:
         subject = f"stream table '{self.name}'" if self.name else "this query"
         how = "kept incrementally" if self.mode is not RefreshMode.FULL else "recomputed whole at each refresh"
         lines = [f"{subject} is {how} ({self.mode}){f': {self.reason}' if self.reason else ''}"]
+        lines += [f"diverged: {self.diverged}"] if self.diverged else []
+        lines += [f"fuse: {self.fuse}"] if self.fuse else []
         lines += [f"suggestion: {self.suggestion}"] if self.suggestion else []
         lines += [f"reads: {', '.join(self.sources)}"] if self.sources else []
         lines += [f"frontier: {self.frontier}"] if self.frontier.pins else []
         lines += [f"diamond group: {', '.join(self.diamond_group)} (published together)"] if self.diamond_group else []
         lines += [f"circle: {' -> '.join(self.circle)} (refreshed until none changes)"] if self.circle else []
+        lines += [f"watermark groups: {', '.join(self.watermark_groups)}"] if self.watermark_groups else []
         lines += [f"state tables: {', '.join(self.internal_tables)}"] if self.internal_tables else []
         lines += [f"meaning: {self.meaning}"] if self.meaning else []
         lines += [f"notice: {notice}" for notice in self.notices]
@@ -130,6 +153,8 @@ def explanation_of(
         internal_tables=tuple(str(name) for name in table.internal_tables),
         meaning=str(table.meaning),
         notices=table.notices,
+        diverged=None if table.diverged is None else str(table.diverged),
+        fuse=None if condition(table) is FuseCondition.DISABLED else f"{table.options.fuse}, {condition(table)}",
     )
 
 

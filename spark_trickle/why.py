@@ -11,8 +11,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from spark_trickle.graph.units import plan_units
-from spark_trickle.holds.rule import Held, Situation
+from spark_trickle.holds.held_back import AlignedVersions, held_back, waiting
+from spark_trickle.holds.rule import Held
 from spark_trickle.holds.rules import by_unit, held
+from spark_trickle.model.frontier import Pointer
 from spark_trickle.model.hold import Hold, HoldCode
 from spark_trickle.model.publication import Cut
 from spark_trickle.model.standing import LeaseRow, Standing
@@ -35,6 +37,7 @@ class Known:
     lease: LeaseRow
     now: datetime
     default_schedule: timedelta
+    stuck_after: timedelta = timedelta()
 
     def board(self) -> Board:
         return make_board(plan_units(self.cut.tables, self.cut.groups), self.cut.tables, self.default_schedule)
@@ -49,7 +52,8 @@ def why(name: TableName, known: Known) -> WhyAnswer:
     dag = dag_of(tables.values())
     above, circle = dag.upstream(name), dag.circle_of(name)
     ancestors = [tables[each] for each in sorted(above) if each in tables]
-    found = held(Situation(cut=known.cut, now=known.now, standings=known.standings))
+    situation = board.situation(known.cut, known.now, standings=known.standings, stuck_after=known.stuck_after)
+    found, aligned_of = held(situation), held_back(situation).aligned_of
     unit = board.unit_of[name]
     beside = [hold for hold in by_unit(found, board.unit_of).get(unit, ()) if hold.member not in {name, *above}]
     reasons = [
@@ -60,12 +64,12 @@ def why(name: TableName, known: Known) -> WhyAnswer:
         *_of_group(board.group(unit), beside),
         *(reason for each in (table, *ancestors) for reason in _lost(each, known)),
     ]
-    waits = [*_touched(table, known), *_waits(table, board, known, found)]
+    waits = [*_touched(table, known), *_waits(table, board, known, found, aligned_of)]
     for ancestor in (each for each in ancestors if each.name not in circle):
         waits += [
             replace(wait, text=f"it reads '{ancestor.name}', which has changes to take in: {wait.text}")
-            for wait in _waits(ancestor, board, known, found, scheduler=False)
-            if has_work([ancestor], known.cut.pointers)
+            for wait in _waits(ancestor, board, known, found, aligned_of, scheduler=False)
+            if has_work([ancestor], _heads(ancestor, known, aligned_of))
         ]
     return WhyAnswer(str(name), not reasons, tuple(reasons), tuple(waits))
 
@@ -94,13 +98,18 @@ def _of_itself(table: StreamTable, found: Held) -> list[Reason]:
     because = f": {table.status_reason}" if table.status_reason else ""
     if table.status is Status.INITIALIZING:
         text, load = f"'{name}' was created and holds nothing yet{because}", f"refresh_stream_table('{name}')"
-        if any(hold.code is HoldCode.GATED for hold in holds):
-            text, load = f"{text}; its first load waits for the gates", f"wait, or {load} loads what is there"
+        waits_for = [word for code, word in _LOADS_AFTER if any(hold.code is code for hold in holds)]
+        if waits_for:
+            what = f"its first load waits for the {' and the '.join(waits_for)}"
+            text, load = f"{text}; {what}", f"wait, or {load} loads what is there"
         reasons.append(Reason(text, load, name))
     if table.status is Status.ACTIVE and table.consecutive_errors:
         text = f"the last {table.consecutive_errors} refreshes of '{name}' failed{because}"
         reasons.append(Reason(text, f"history('{name}') shows the errors; the next refresh tries again", name))
     return reasons
+
+
+_LOADS_AFTER = ((HoldCode.GATED, "gates"), (HoldCode.WATERMARK, "watermarks"))
 
 
 def _read(ancestor: StreamTable, reason: Reason) -> Reason:
@@ -176,7 +185,15 @@ def _of_group(group: str | None, beside: Iterable[Hold]) -> list[Reason]:
     ]
 
 
-def _waits(table: StreamTable, board: Board, known: Known, found: Held, *, scheduler: bool = True) -> list[Reason]:
+def _waits(
+    table: StreamTable,
+    board: Board,
+    known: Known,
+    found: Held,
+    aligned_of: Mapping[TableName, AlignedVersions],
+    *,
+    scheduler: bool = True,
+) -> list[Reason]:
     """What it waits for though nothing is wrong."""
     name = str(table.name)
     immediate = table.effective_mode is RefreshMode.IMMEDIATE
@@ -197,10 +214,20 @@ def _waits(table: StreamTable, board: Board, known: Known, found: Held, *, sched
         if hold.code is HoldCode.BACKING_OFF
     ]
     unit = board.unit_of[table.name]
-    if not has_work(board.members(unit, known.cut.tables), known.cut.pointers):
+    if not has_work(board.members(unit, known.cut.tables), _heads(table, known, aligned_of)):
+        aligned = aligned_of.get(table.name)
+        if aligned is not None and aligned.of(known.cut) is not known.cut:
+            text = f"its sources are read {aligned}, and it has all of that"
+            waits.append(Reason(text, "watermark_status() shows which source the others wait for", name))
+            return waits
         since = f" since its last refresh, at {_moment(table.last_refresh_at)}" if table.last_refresh_at else ""
         waits.append(Reason(f"nothing that it reads has changed{since}", "nothing: it is up to date", name))
         return waits
+    waits += [
+        Reason(hold.in_full, hold.next_step, str(hold.cause))
+        for hold in waiting(board.units[unit].members, known.cut.tables, aligned_of)
+        if hold.member == table.name
+    ]
     due = board.due_at(unit, known.cut.tables, known.standings, None)
     if due > known.now:
         waits.append(_not_due(table, board, due))
@@ -208,6 +235,14 @@ def _waits(table: StreamTable, board: Board, known: Known, found: Held, *, sched
         text = f"its refreshes take longer than its schedule, so it waits {standing.slowed} times as long"
         waits.append(Reason(text, f"alter_stream_table('{name}', schedule=...) gives it a longer schedule", name))
     return waits
+
+
+def _heads(
+    table: StreamTable, known: Known, aligned_of: Mapping[TableName, AlignedVersions]
+) -> Mapping[TableName, Pointer]:
+    """Where the tables are that it reads."""
+    aligned = aligned_of.get(table.name)
+    return known.cut.pointers if aligned is None else aligned.of(known.cut).pointers
 
 
 def _behind(table: StreamTable, known: Known) -> Reason:

@@ -16,8 +16,9 @@ from spark_trickle.catalog.catalog import Catalog
 from spark_trickle.catalog.rereading import CutReader
 from spark_trickle.clock import Clock, SystemClock
 from spark_trickle.config import Settings
-from spark_trickle.errors import ConfigError
+from spark_trickle.errors import ConfigError, UserError
 from spark_trickle.events import Event, Observer
+from spark_trickle.fusing import Fusing
 from spark_trickle.gating import Gating
 from spark_trickle.graph.units import plan_units
 from spark_trickle.grouping import Grouping
@@ -31,6 +32,7 @@ from spark_trickle.scheduler.loop import Pace, Scheduler
 from spark_trickle.spark.sessions import LakeAddress, Sessions
 from spark_trickle.spark.stores import refuse_ours
 from spark_trickle.spark.workspace import Workspaces
+from spark_trickle.watermarking import Watermarking
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -69,6 +71,8 @@ class Parts:
     definitions: Definitions
     gating: Gating
     grouping: Grouping
+    watermarking: Watermarking
+    fusing: Fusing
     scheduler: Scheduler
     notify: Observer
 
@@ -117,12 +121,12 @@ def assemble(settings: Settings, spark: SparkSession | None, observers: Iterable
         attempts=settings.max_refresh_attempts,
         workers=settings.max_concurrent_refreshes,
         max_rounds=settings.max_fixpoint_iterations,
+        fuse_default_ceiling=settings.fuse_default_ceiling,
     )
     definitions = Definitions(catalog, lake, clock, refresher, notify, settings.allow_circular)
     stale = timedelta(seconds=settings.gate_stale_warning_seconds)
     gating = Gating(catalog, clock, notify, stale, named=sessions.named)
     scheduler = _scheduler(settings, catalog, refresher, clock, notify)
-    grouping = Grouping(catalog, clock)
     return Parts(
         settings,
         catalog,
@@ -133,7 +137,9 @@ def assemble(settings: Settings, spark: SparkSession | None, observers: Iterable
         refresher,
         definitions,
         gating,
-        grouping,
+        Grouping(catalog, clock, sessions.named),
+        _watermarking(settings, catalog, clock, sessions),
+        Fusing(catalog, clock, settings.fuse_default_ceiling, sessions.named),
         scheduler,
         notify,
     )
@@ -154,8 +160,22 @@ def _scheduler(settings: Settings, catalog: Catalog, refresher: Refresher, clock
             workers=settings.max_concurrent_refreshes,
             one_cut=settings.tick_watermark_enabled,
             stale_gate=timedelta(seconds=settings.gate_stale_warning_seconds),
+            stuck_after=timedelta(seconds=settings.watermark_holdback_timeout),
         ),
     )
+
+
+def _watermarking(settings: Settings, catalog: Catalog, clock: Clock, sessions: Sessions) -> Watermarking:
+    def check(source: TableName, column: str) -> None:
+        from spark_trickle.spark.completeness import MOMENTS, kind_of
+
+        kind = kind_of(sessions.main, source, column)
+        if kind not in MOMENTS:
+            what = f"'{source}' has no column '{column}'" if kind is None else f"'{column}' of '{source}' is a {kind}"
+            raise UserError(what, hint=f"A watermark column is of type {', '.join(MOMENTS)}")
+
+    stuck = timedelta(seconds=settings.watermark_holdback_timeout)
+    return Watermarking(catalog, clock, stuck, check, sessions.named)
 
 
 def _lake(settings: Settings, workspaces: Workspaces) -> LazyLake:

@@ -1,7 +1,7 @@
 """The catalog as the rest of the program sees it: reads of one moment, and publications that land whole or not at all.
 
-Rows and columns are the business of `stream_tables`, `pointers`, `gates`, `groups` and `history`; connections of
-`database`.
+Rows and columns are the business of `stream_tables`, `pointers`, `gates`, `watermarks`, `groups` and `history`;
+connections of `database`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,17 @@ from typing import Self
 
 from sqlalchemy import Connection
 
-from spark_trickle.catalog import gates, generation, groups, history, lease, pointers, standings, stream_tables
+from spark_trickle.catalog import (
+    gates,
+    generation,
+    groups,
+    history,
+    lease,
+    pointers,
+    standings,
+    stream_tables,
+    watermarks,
+)
 from spark_trickle.catalog.database import DEFAULT_BUSY_TIMEOUT_SECONDS, Database
 from spark_trickle.errors import NotFoundError
 from spark_trickle.events import Observer, Step, StepReached
@@ -25,6 +35,7 @@ from spark_trickle.model.publication import Cut, Publication, Swap
 from spark_trickle.model.refresh import HistoryRow
 from spark_trickle.model.standing import Failure, LeaseRow, Standing
 from spark_trickle.model.stream_table import StreamTable
+from spark_trickle.model.watermark import WatermarkChange, WatermarkColumn, WatermarkGroup, Watermarks
 from spark_trickle.names import TableName
 
 
@@ -80,6 +91,7 @@ class Catalog:
                 gates=gates.read(connection, closed_only=True),
                 groups=groups.read(connection),
                 generation=generation.read(connection),
+                watermarks=watermarks.read(connection),
             )
 
     def publish(self, publication: Publication, conn: Connection | None = None) -> None:
@@ -98,6 +110,7 @@ class Catalog:
             for table in publication.updated:
                 stream_tables.update(connection, table)
             moved = gates.apply(connection, publication.gates)
+            moved = watermarks.apply(connection, publication.watermarks) or moved
             if redefined or moved or publication.created or publication.dropped:
                 generation.advance(connection)
             standings.write(connection, publication.standings)
@@ -178,6 +191,38 @@ class Catalog:
         """When gates were closed and opened, and by whom; newest first."""
         with self._reading(conn) as connection:
             return gates.history(connection, source, limit)
+
+    def watermarks(self, conn: Connection | None = None) -> Watermarks:
+        with self._reading(conn) as connection:
+            return watermarks.read(connection)
+
+    def change_watermarks(self, changes: Iterable[WatermarkChange], conn: Connection | None = None) -> Watermarks:
+        """Advance watermarks; gives all there are then."""
+        with self._writing(conn) as connection:
+            if watermarks.apply(connection, changes):
+                generation.advance(connection)
+            return watermarks.read(connection)
+
+    def require_table(self, source: TableName, conn: Connection) -> None:
+        """NotFoundError, UserError: there is no table of that name that could have a watermark."""
+        watermarks.existing(conn, source)
+
+    def add_watermark_group(self, group: WatermarkGroup, conn: Connection | None = None) -> None:
+        with self._writing(conn) as connection:
+            watermarks.add_group(connection, group)
+            generation.advance(connection)
+
+    def drop_watermark_group(self, name: str, conn: Connection | None = None) -> None:
+        with self._writing(conn) as connection:
+            watermarks.drop_group(connection, name)
+            generation.advance(connection)
+
+    def set_watermark_column(
+        self, source: TableName, column: WatermarkColumn | None, conn: Connection | None = None
+    ) -> None:
+        with self._writing(conn) as connection:
+            watermarks.set_column(connection, source, column)
+            generation.advance(connection)
 
     def pointers(
         self, names: Iterable[TableName] | None = None, conn: Connection | None = None

@@ -1,14 +1,16 @@
-"""Frontiers, pins, costs, meanings and lists of names as JSON text, as columns hold them. The format is ours alone."""
+"""Frontiers, pins, costs, meanings, fuses and names as JSON text, as columns hold them. The format is ours alone."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
 from dataclasses import asdict
+from datetime import datetime
 from typing import Any
 
 from spark_trickle.errors import InternalError
 from spark_trickle.model.frontier import Frontier, Pin
+from spark_trickle.model.fuse import Blown, ChangedRows, Diverged, FuseState, PendingChange
 from spark_trickle.model.meaning import Meaning
 from spark_trickle.model.stream_table import Costs
 from spark_trickle.names import TableName
@@ -96,6 +98,59 @@ def dump_pairs(pairs: Iterable[tuple[str, str]]) -> str | None:
 
 def load_pairs(text: str | None) -> tuple[tuple[str, str], ...]:
     return () if text is None else tuple((name, told) for name, told in _load(text))
+
+
+def dump_fuse(state: FuseState) -> str | None:
+    """None: it remembers nothing."""
+    if state == FuseState():
+        return None
+    blown = state.blown
+    return json.dumps(
+        {
+            "blown": blown and {"at": blown.at.isoformat(), "reason": blown.reason, "pending": _changes(blown.pending)},
+            "accepted": _changes(state.accepted),
+            "reinitialize": state.reinitialize,
+            "skipping": dump_names(state.skipping),
+            "changes": [[change.rows, change.deleted] for change in state.changes],
+        },
+        ensure_ascii=False,
+    )
+
+
+def load_fuse(text: str | None) -> FuseState:
+    if text is None:
+        return FuseState()
+    found = json.loads(text)
+    blown = found["blown"]
+    return FuseState(
+        blown=blown
+        and Blown(
+            at=datetime.fromisoformat(blown["at"]), reason=blown["reason"], pending=_load_changes(blown["pending"])
+        ),
+        accepted=_load_changes(found["accepted"]),
+        reinitialize=found["reinitialize"],
+        skipping=load_names(found["skipping"]),
+        changes=tuple(ChangedRows(*each) for each in found["changes"]),
+    )
+
+
+def dump_diverged(diverged: Diverged | None) -> str | None:
+    return None if diverged is None else json.dumps({**asdict(diverged), "since": diverged.since.isoformat()})
+
+
+def load_diverged(text: str | None) -> Diverged | None:
+    if text is None:
+        return None
+    found = json.loads(text)
+    return Diverged(**{**found, "since": datetime.fromisoformat(found["since"])})
+
+
+def _changes(pending: Iterable[PendingChange]) -> list[list[object]]:
+    return [[dump_pins([each.pin]), each.change.rows, each.change.deleted] for each in pending]
+
+
+def _load_changes(found: Iterable[Any]) -> tuple[PendingChange, ...]:
+    return tuple(PendingChange(load_pins(pin)[0], ChangedRows(rows, deleted)) for pin, rows, deleted in found)
 
 
 def _dump(items: Iterable[object]) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from spark_trickle.catalog import gates, generation, groups, pointers, stream_tables
+from spark_trickle.catalog import gates, generation, groups, pointers, stream_tables, watermarks
 from spark_trickle.catalog.address import Backend
 from spark_trickle.catalog.catalog import Catalog, identity
 from spark_trickle.model.frontier import Pointer
@@ -27,6 +27,12 @@ _HEADS = (
 _VERSIONS = "SELECT namespace, name, version, created_at FROM trickle_stream_tables"
 # Every update advances a version, and whatever is created or dropped the generation.
 _DEFINED = "SELECT COUNT(*), SUM(version) FROM trickle_stream_tables"
+# What users say of watermarks advances the generation, too; what a tick finds and tells does not.
+_WATERMARKS = (
+    "SELECT 'log', CAST(MAX(id) AS TEXT), '' FROM trickle_watermark_log "
+    "UNION ALL SELECT namespace, name, looked_at FROM trickle_watermark_columns "
+    "UNION ALL SELECT namespace, name, '' FROM trickle_watermarks_stuck"
+)
 _PRINT = {
     Backend.SQLITE: "SELECT group_concat(table_namespace || '.' || table_name || ' ' || metadata_location, ' ')",
     Backend.POSTGRESQL: "SELECT md5(string_agg(table_namespace || '.' || table_name || ' ' || metadata_location, ' '))",
@@ -48,6 +54,7 @@ class CutReader:
         self._cut: Cut | None = None
         self._stamp = ""
         self._seen: tuple[Any, ...] = ()
+        self._told: tuple[Any, ...] = ()
 
     def __call__(self) -> Cut:
         # Asked before reading: what is committed in between is looked at once more, not missed.
@@ -60,7 +67,8 @@ class CutReader:
     def _read(self) -> Cut:
         with self._catalog.read() as connection:
             number, before = generation.read(connection), self._cut
-            seen = (number, *_rows(connection, _DEFINED), *_rows(connection, self._print))
+            told = (number, *_rows(connection, _WATERMARKS))
+            seen = (told, *_rows(connection, _DEFINED), *_rows(connection, self._print))
             if before is not None and seen == self._seen:
                 return before
             self._seen = seen
@@ -75,8 +83,9 @@ class CutReader:
                 gates=gates.read(connection, closed_only=True),
                 generation=number,
                 groups=groups.read(connection),
+                watermarks=before.watermarks if before and told == self._told else watermarks.read(connection),
             )
-            self._heads, self._versions = heads, versions
+            self._heads, self._versions, self._told = heads, versions, told
             return cut
 
     @property

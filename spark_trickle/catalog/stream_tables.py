@@ -45,6 +45,7 @@ _DEFINITION = (
     _C.strict,
     _C.fuse,
     _C.fuse_ceiling,
+    _C.fuse_sensitivity,
     _C.status,
 )
 _STOPPED = (Status.SUSPENDED, Status.ERROR)
@@ -198,6 +199,9 @@ def _row(table: StreamTable) -> dict[str, Any]:
         "functions": documents.dump_pairs(table.functions),
         "fixpoint_iterations": table.fixpoint_iterations,
         "fixpoint_at": table.fixpoint_at,
+        "fuse_sensitivity": options.fuse_sensitivity,
+        "fuse_state": documents.dump_fuse(table.fuse),
+        "diverged": documents.dump_diverged(table.diverged),
     }
 
 
@@ -215,6 +219,7 @@ def _value(row: Row[Any], sources: tuple[Source, ...]) -> StreamTable:
             strict=row.strict,
             fuse=Fuse(row.fuse),
             fuse_ceiling=row.fuse_ceiling,
+            fuse_sensitivity=row.fuse_sensitivity,
         ),
         status=Status(row.status),
         status_reason=row.status_reason,
@@ -240,4 +245,6 @@ def _value(row: Row[Any], sources: tuple[Source, ...]) -> StreamTable:
         functions=documents.load_pairs(row.functions),
         fixpoint_iterations=row.fixpoint_iterations,
         fixpoint_at=row.fixpoint_at,
+        fuse=documents.load_fuse(row.fuse_state),
+        diverged=documents.load_diverged(row.diverged),
     )

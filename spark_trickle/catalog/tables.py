@@ -90,6 +90,9 @@ STREAM_TABLES = Table(
     Column("functions", Text),
     Column("fixpoint_iterations", Integer),
     Column("fixpoint_at", UtcDateTime),
+    Column("fuse_sensitivity", Float(53)),
+    Column("fuse_state", Text),
+    Column("diverged", Text),
 )
 
 SOURCES = Table(
@@ -191,6 +194,67 @@ GATE_HISTORY = Table(
     Index("trickle_gate_history_by_source", "namespace", "name", "id"),
     sqlite_autoincrement=True,
 )
+
+WATERMARKS = Table(
+    "trickle_watermarks",
+    OURS,
+    Column("namespace", _NAME, primary_key=True),
+    Column("name", _NAME, primary_key=True),
+    Column("watermark", UtcDateTime, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
+    Column("advanced_by", Text, nullable=False),
+    Column("location", Text, nullable=False),
+)
+
+WATERMARK_LOG = Table(
+    "trickle_watermark_log",
+    OURS,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    Column("namespace", _NAME, nullable=False),
+    Column("name", _NAME, nullable=False),
+    Column("watermark", UtcDateTime, nullable=False),
+    Column("location", Text, nullable=False),
+    Index("trickle_watermark_log_by_source", "namespace", "name", "id"),
+    sqlite_autoincrement=True,
+)
+"""Which version of a source reached which watermark."""
+
+WATERMARK_GROUPS = Table(
+    "trickle_watermark_groups",
+    OURS,
+    Column("name", _NAME, primary_key=True),
+    Column("tolerance_seconds", Float(53), nullable=False),
+    Column("mode", _CHOICE, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+)
+
+WATERMARK_GROUP_SOURCES = Table(
+    "trickle_watermark_group_sources",
+    OURS,
+    Column("group_name", _NAME, primary_key=True),
+    Column("namespace", _NAME, primary_key=True),
+    Column("name", _NAME, primary_key=True),
+    Column("position", Integer, nullable=False),
+    ForeignKeyConstraint(["group_name"], ["trickle_watermark_groups.name"], ondelete="CASCADE"),
+)
+
+WATERMARK_COLUMNS = Table(
+    "trickle_watermark_columns",
+    OURS,
+    Column("namespace", _NAME, primary_key=True),
+    Column("name", _NAME, primary_key=True),
+    Column("column_name", Text, nullable=False),
+    Column("delay_seconds", Float(53), nullable=False),
+    Column("looked_at", Text),
+)
+
+WATERMARKS_STUCK = Table(
+    "trickle_watermarks_stuck",
+    OURS,
+    Column("namespace", _NAME, primary_key=True),
+    Column("name", _NAME, primary_key=True),
+)
+"""Sources of which it was told that they do not go on."""
 
 GENERATION = Table(
     "trickle_generation",

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from spark_trickle import __version__
-from spark_trickle.cli import demo, doctor, gates, groups, reading, scheduling, scripts, tables
+from spark_trickle.cli import demo, doctor, fuses, gates, groups, reading, scheduling, scripts, tables, watermarks
 from spark_trickle.cli.output import OutputFormat, output_for, show_notices
 from spark_trickle.cli.session import Session, session_of
 from spark_trickle.errors import StreamTableError
@@ -59,6 +59,8 @@ COMMANDS: tuple[Callable[..., None], ...] = (
 
 for _command in COMMANDS:
     app.command()(_command)
+app.add_typer(watermarks.app, name="watermark")
+app.add_typer(fuses.app, name="fuse")
 
 
 def _show_version(wanted: bool) -> None:

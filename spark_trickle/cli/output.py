@@ -17,8 +17,10 @@ from enum import StrEnum
 from typing import IO, Protocol
 
 from spark_trickle.errors import StreamTableError
+from spark_trickle.holds.fuse_report import FuseStatus
 from spark_trickle.holds.gate_report import BootstrapGateStatus, SourceGate
 from spark_trickle.holds.stale import shown
+from spark_trickle.holds.watermark_report import SourceWatermark, WatermarkStatus
 from spark_trickle.model.refresh import HistoryRow, RefreshOutcome, Verification
 from spark_trickle.names import TableName
 from spark_trickle.views import StreamTableStatus, as_json
@@ -297,6 +299,7 @@ _VERIFICATION: tuple[tuple[str, Callable[[Verification], object]], ...] = (
     ("unexpected rows", lambda v: v.unexpected_rows),
     ("at", lambda v: str(v.frontier)),
     ("sample", lambda v: v.sample),
+    ("diverged", lambda v: v.diverged),
 )
 
 _GATE: tuple[tuple[str, Callable[[SourceGate | BootstrapGateStatus], object]], ...] = (
@@ -312,6 +315,37 @@ _GATE_STATUS: tuple[tuple[str, Callable[[BootstrapGateStatus], object]], ...] = 
     ("stream tables", lambda g: g.affected_stream_tables),
 )
 
+_WATERMARK: tuple[tuple[str, Callable[[SourceWatermark], object]], ...] = (
+    ("source", lambda w: str(TableName(w.schema_name, w.source_table))),
+    ("watermark", lambda w: w.watermark),
+    ("since", lambda w: w.updated_at),
+    ("by", lambda w: w.advanced_by),
+    ("column", lambda w: w.column),
+    ("delay", lambda w: w.delay_secs),
+)
+_WATERMARK_STATUS: tuple[tuple[str, Callable[[WatermarkStatus], object]], ...] = (
+    ("group", lambda w: w.group_name),
+    ("mode", lambda w: w.mode),
+    ("aligned", lambda w: w.aligned),
+    ("min", lambda w: w.min_watermark),
+    ("max", lambda w: w.max_watermark),
+    ("lag s", lambda w: w.lag_secs),
+    ("sources", lambda w: f"{w.sources_with_watermark} of {w.sources_total}"),
+    ("stuck", lambda w: w.stuck),
+    ("stream tables", lambda w: w.governed),
+)
+
+_FUSE: tuple[tuple[str, Callable[[FuseStatus], object]], ...] = (
+    ("name", lambda f: f.stream_table),
+    ("fuse", lambda f: f.fuse_mode),
+    ("state", lambda f: f.fuse_state),
+    ("ceiling", lambda f: f.effective_ceiling),
+    ("expected rows", lambda f: f.expected_rows),
+    ("expected deleted", lambda f: f.expected_deleted),
+    ("blown at", lambda f: f.blown_at),
+    ("why", lambda f: f.blow_reason or f.diverged),
+)
+
 COLUMNS: dict[type, tuple[tuple[str, Callable[..., object]], ...]] = {
     StreamTableStatus: _STATUS,
     HistoryRow: _HISTORY,
@@ -319,6 +353,9 @@ COLUMNS: dict[type, tuple[tuple[str, Callable[..., object]], ...]] = {
     Verification: _VERIFICATION,
     SourceGate: _GATE,
     BootstrapGateStatus: _GATE_STATUS,
+    SourceWatermark: _WATERMARK,
+    WatermarkStatus: _WATERMARK_STATUS,
+    FuseStatus: _FUSE,
 }
 """What a list of these values shows in text; JSON always has every field. Other values show all their fields."""
 

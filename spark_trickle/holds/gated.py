@@ -7,10 +7,10 @@ still depends on the gated source, and is held. Views are inlined: a stream tabl
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Mapping
 
-from spark_trickle.holds.rule import Held, Readers, Situation
+from spark_trickle.holds.rule import Held, Readers, Situation, dependents, readers_of
 from spark_trickle.model.gate import Gate
 from spark_trickle.model.hold import Hold, HoldCode
 from spark_trickle.model.stream_table import BootstrapGating, RefreshMode, StreamTable
@@ -41,28 +41,6 @@ def respects_gates(table: StreamTable) -> bool:
     """Whether a closed gate holds this stream table at all."""
     ignores = table.options.bootstrap_gating is BootstrapGating.IGNORE
     return not ignores and table.effective_mode is not RefreshMode.IMMEDIATE
-
-
-def readers_of(tables: Iterable[StreamTable]) -> Readers:
-    """Who reads what, from what each one reads."""
-    found: dict[TableName, set[TableName]] = defaultdict(set)
-    for table in tables:
-        for source in table.sources:
-            found[source.table].add(table.name)
-    return lambda name: sorted(found.get(name, ()))
-
-
-def dependents(source: TableName, readers: Readers) -> dict[TableName, TableName]:
-    """Whoever depends on the source, each with what it reads on its shortest way there; circles end, too."""
-    came_from: dict[TableName, TableName] = {}
-    pending = deque([source])
-    while pending:
-        current = pending.popleft()
-        for reader in readers(current):
-            if reader not in came_from and reader != source:
-                came_from[reader] = current
-                pending.append(reader)
-    return came_from
 
 
 def _hold(name: TableName, source: TableName, via: TableName) -> Hold:

@@ -8,16 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from spark_trickle.holds.fused import by_fuses
 from spark_trickle.holds.gated import by_gates
+from spark_trickle.holds.held_back import AlignedVersions, held_back, other_versions
 from spark_trickle.holds.retried import by_failures
 from spark_trickle.holds.rule import Held, Rule, Situation
 from spark_trickle.holds.stopped import by_status
+from spark_trickle.holds.watermarked import by_watermarks
 from spark_trickle.model.hold import Hold
 from spark_trickle.model.stream_table import StreamTable
 from spark_trickle.names import TableName
 
 RULES = (
     Rule(by_gates, of_sources=True),
+    Rule(by_watermarks, of_sources=True),
+    Rule(by_fuses),
     Rule(by_status),
     Rule(by_failures, passing=True),
 )
@@ -37,9 +42,16 @@ def held(at: Situation, rules: Iterable[Rule] = RULES) -> Held:
     return found
 
 
-def held_by_sources(table: StreamTable, at: Situation) -> tuple[Hold, ...]:
-    """What keeps a stream table as it is given, new or altered, from being loaded."""
-    return held(at.with_table(table), OF_SOURCES).get(table.name, ())
+def held_by_sources(table: StreamTable, at: Situation, *, aligned: AlignedVersions | None) -> tuple[Hold, ...]:
+    """What keeps a stream table as it is given, new or altered, from being loaded from these versions."""
+    as_given = at.with_table(table)
+    holds = held(as_given, OF_SOURCES).get(table.name, ())
+    wanted = held_back(as_given).aligned_of.get(table.name)
+    return (
+        (*holds, other_versions(table.name, wanted))
+        if not holds and wanted is not None and wanted != aligned
+        else holds
+    )
 
 
 def by_unit(found: Held, unit_of: Mapping[TableName, int]) -> dict[int, tuple[Hold, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -59,3 +60,17 @@ class Frontier(Mapping[str, int | None]):
 
     def __str__(self) -> str:
         return ", ".join(f"{pin.table}@{pin.snapshot_id}" for pin in self.pins) or "nothing"
+
+
+_COMMIT = re.compile(r"(\d+)-[^/]*\Z")
+
+
+def commit_number(location: str) -> int:
+    """The place of a version among those of its table, by the number that Iceberg gives to metadata files. A table that
+    is made again begins anew.
+
+    >>> commit_number("s3://lake/orders/metadata/00012-ab-cd.metadata.json"), commit_number("registered.json")
+    (12, -1)
+    """
+    found = _COMMIT.search(location)
+    return -1 if found is None else int(found.group(1))

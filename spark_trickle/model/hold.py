@@ -13,6 +13,8 @@ class HoldCode(StrEnum):
     """Why a unit that should be refreshed is not."""
 
     GATED = "gated"
+    WATERMARK = "watermark"
+    FUSE = "fuse"
     SUSPENDED = "suspended"
     ERROR = "error"
     BACKING_OFF = "backing_off"
@@ -28,9 +30,7 @@ class Hold:
     member: TableName
     """Whom it holds."""
     text: str
-    """As a skip tells it, of the member as `it`. The same for as long as the reason is: another text is another row in
-    the history.
-    """
+    """As a skip tells it, of the member as `it`."""
     next_step: str
     """What to do about it."""
     cause: TableName
@@ -39,8 +39,14 @@ class Hold:
     """What the member reads on the shortest way to the cause; None: it lies in the member itself."""
     until: datetime | None = None
     """When it ends by itself, if it does."""
+    gist: str | None = None
+    """The text without numbers that move: another gist is another row in the history. None: it has none."""
     account: str | None = None
     """As `why` tells it, with the member's name and whatever else is known; None: as a skip does."""
+
+    @property
+    def in_short(self) -> str:
+        return self.gist or self.text
 
     @property
     def in_full(self) -> str:

@@ -11,6 +11,7 @@ from spark_trickle.model.groups import DeclaredGroup
 from spark_trickle.model.refresh import HistoryRow
 from spark_trickle.model.standing import Standing
 from spark_trickle.model.stream_table import StreamTable
+from spark_trickle.model.watermark import WatermarkChange, Watermarks
 from spark_trickle.names import TableName
 
 
@@ -37,6 +38,8 @@ class Publication:
     dropped: tuple[StreamTable, ...] = ()
     history: tuple[HistoryRow, ...] = ()
     gates: tuple[GateChange, ...] = ()
+    watermarks: tuple[WatermarkChange, ...] = ()
+    """Carried out after the swaps: a watermark speaks of the data that is published with it."""
     standings: tuple[Standing, ...] = ()
     """What the scheduler wants to remember."""
     fence: int | None = None
@@ -59,3 +62,4 @@ class Cut:
     """The refresh groups that users declared."""
     generation: int = 0
     """Advances when a stream table is created, altered or dropped and when a gate moves; not with refreshes."""
+    watermarks: Watermarks = field(default_factory=Watermarks)

@@ -84,6 +84,8 @@ class Verification:
     frontier: Frontier
     sample: tuple[str, ...] = ()
     """Some of the rows that differ, `+` missing and `-` unexpected, as JSON text."""
+    diverged: str | None = None
+    """That it is not meant to equal its query: since when, and by whose decision."""
 
     def __bool__(self) -> bool:
         return self.ok

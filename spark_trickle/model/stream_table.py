@@ -7,6 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from spark_trickle.model.frontier import Frontier, Pin
+from spark_trickle.model.fuse import Diverged, FuseState
 from spark_trickle.model.meaning import Meaning
 from spark_trickle.names import TableName
 
@@ -61,6 +62,9 @@ class Options:
     strict: bool = False
     fuse: Fuse = Fuse.OFF
     fuse_ceiling: int | None = None
+    """Changed rows; None: the setting `fuse_default_ceiling`."""
+    fuse_sensitivity: float | None = None
+    """Of `auto`: how many deviations above the mean are still usual; None: 3."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +139,9 @@ class StreamTable:
     functions: tuple[tuple[str, str], ...] = ()
     """Users' functions in the query, with what told their bodies when the contents were computed."""
     costs: Costs = field(default_factory=Costs)
+    fuse: FuseState = field(default_factory=FuseState)
+    diverged: Diverged | None = None
+    """That it does not equal its query, because somebody skipped changes; until it is rebuilt."""
     fixpoint_iterations: int | None = None
     """Rounds that its circle took, the last time that it had something to do; None: it never was in a circle."""
     fixpoint_at: datetime | None = None

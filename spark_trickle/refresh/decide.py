@@ -31,7 +31,7 @@ def untouched(table: StreamTable, heads: Mapping[TableName, Pointer]) -> bool:
 
     Equal metadata locations mean equal versions: no file is opened for this. What reads the clock is never as it was.
     """
-    if not table.populated or table.reads_clock:
+    if not table.populated or table.reads_clock or table.fuse.reinitialize:
         return False
     pins = (*table.frontier.pins, *table.published)
     return all(pin.table in heads and heads[pin.table].location == pin.location for pin in pins)
@@ -43,6 +43,8 @@ def rebuild_before_looking(table: StreamTable, requested: RefreshMode | None) ->
         return Rebuild(Action.FULL, "first refresh" if table.epoch == 0 else "its definition was changed")
     if requested is RefreshMode.FULL:
         return Rebuild(Action.FULL, "mode FULL was asked for")
+    if table.fuse.reinitialize:
+        return Rebuild(Action.REINITIALIZE, "its fuse was reset by 'reinitialize'")
     if table.reads_clock:
         return Rebuild(Action.FULL, table.mode_reason or "it reads the clock")
     return None

@@ -11,13 +11,15 @@ from spark_trickle.errors import AlreadyExistsError, HasDependentsError, NotFoun
 from spark_trickle.events import Noticed, Observer, RefreshFinished, Step, StepReached
 from spark_trickle.graph.dag import data_flow
 from spark_trickle.graph.notices import left_over, notices
+from spark_trickle.holds.fuse_limits import effective_ceiling
+from spark_trickle.holds.held_back import AlignedVersions, aligned_for, held_back
 from spark_trickle.holds.rule import Situation
 from spark_trickle.holds.rules import held_by_sources
 from spark_trickle.model.hold import Hold
 from spark_trickle.model.meaning import Meaning
 from spark_trickle.model.publication import Cut, Publication, Swap
 from spark_trickle.model.standing import Standing
-from spark_trickle.model.stream_table import Options, RefreshMode, Status, StreamTable
+from spark_trickle.model.stream_table import Fuse, Options, RefreshMode, Status, StreamTable
 from spark_trickle.names import INTERNAL_NAMESPACE, TableName, is_internal, no_stream_table, other_spelling, quote
 from spark_trickle.ports import Analysis, CatalogPort, Lake, Workbench
 from spark_trickle.refresh.fixpoint import empty_all
@@ -56,9 +58,13 @@ class Definitions:
         with self.lake.workbench(cut) as bench:
             made = self._defined(cut, bench, queries, options, meaning)
             situation = Situation(cut=replace(cut, tables={**cut.tables, **made}), now=self.clock.now())
-            holds = {name: found for name in made if (found := held_by_sources(made[name], situation))}
+            versions = held_back(situation).aligned_of
+            aligned = next((versions[name] for name in made if name in versions), None)
+            # Those that are made together are read at one moment, or one by one.
+            holds = {name: found for name in made if (found := held_by_sources(made[name], situation, aligned=aligned))}
             if initialize and not holds:
-                tables = self._publish_new(cut, bench, made)
+                with self._aligned(cut, aligned, bench) as (read, there):
+                    tables = self._publish_new(read, there, made)
             else:
                 tables = [self._empty(bench, table) for table in made.values()]
                 self.catalog.publish(Publication(swaps=swaps_of(bench), created=tuple(tables)))
@@ -92,12 +98,15 @@ class Definitions:
         ):
             if options == table.options:
                 return table
-            return self._update(replace(table, options=options))
+            updated = self._update(_fused(replace(table, options=options), self.refresher.fuse_default_ceiling))
+            for notice in updated.notices[len(table.notices) :]:
+                self.notify(Noticed(str(name), notice))
+            return updated
         with self.lake.workbench(cut) as bench:
             draft = self._draft(name, with_query, meant, options)
             stage_columns(bench, [draft])
             analysis = bench.analyze(with_query, meant, cut.tables)
-            altered = redefined(draft, analysis)
+            altered = _fused(redefined(draft, analysis), self.refresher.fuse_default_ceiling)
             altered = replace(altered, notices=(*altered.notices, *notices(altered, cut.tables, cut.groups)))
             same_query = altered.normalized_query == table.normalized_query and meant == table.meaning
             if same_query and altered.effective_mode is table.effective_mode:
@@ -106,7 +115,9 @@ class Definitions:
                 return self._update(_mended(replace(table, options=options, mode_reason=altered.mode_reason)))
             altered = _taking_over(table, altered, same_query=same_query)
             circle = self._circle(cut, bench, altered, analysis)
-            holds = held_by_sources(altered, Situation(cut=cut, now=self.clock.now()))
+            situation = Situation(cut=cut, now=self.clock.now())
+            aligned = aligned_for(altered, situation)
+            holds = held_by_sources(altered, situation, aligned=aligned)
             if holds and not table.populated:
                 # It waits for its first load, and goes on waiting.
                 bench.drop(name)
@@ -116,7 +127,8 @@ class Definitions:
                 self.catalog.publish(Publication(swaps=swaps, updated=(altered,)))
                 altered = replace(altered, version=altered.version + 1)
             else:
-                altered = self._publish_altered(cut, bench, circle, table)
+                with self._aligned(cut, aligned, bench) as (read, there):
+                    altered = self._publish_altered(read, there, circle, table)
         if holds:
             notice = _partial(name, holds) if table.populated else _deferred(name, holds)
             altered = replace(altered, notices=(*altered.notices, notice))
@@ -159,6 +171,16 @@ class Definitions:
         self.catalog.publish(Publication(updated=tuple(_resumed(each) for each in (table, *failed))))
         return replace(_resumed(table), version=table.version + 1)
 
+    @contextmanager
+    def _aligned(self, cut: Cut, aligned: AlignedVersions | None, bench: Workbench) -> Iterator[tuple[Cut, Workbench]]:
+        """Where it is loaded: at what is newest, or where watermarks hold it back to."""
+        read = cut if aligned is None else aligned.of(cut)
+        if read is cut:
+            yield cut, bench
+            return
+        with self.lake.workbench(read) as there:
+            yield read, there
+
     def _told(self, table: StreamTable) -> StreamTable:
         for notice in table.notices:
             self.notify(Noticed(str(table.name), notice))
@@ -193,7 +215,8 @@ class Definitions:
         drafts = [self._draft(name, query, meaning, options) for name, query in queries.items()]
         stage_columns(bench, drafts)
         found = {draft.name: bench.analyze(draft.query, meaning, {*cut.tables, *queries}) for draft in drafts}
-        made = {draft.name: redefined(draft, found[draft.name]) for draft in drafts}
+        ceiling = self.refresher.fuse_default_ceiling
+        made = {draft.name: _fused(redefined(draft, found[draft.name]), ceiling) for draft in drafts}
         everything = {**cut.tables, **made}
         check_circles(everything, found, allowed=self.allow_circular)
         return {
@@ -287,6 +310,19 @@ def _fitting(name: TableName, reader: TableName) -> Iterator[None]:
 def _resumed(table: StreamTable) -> StreamTable:
     status = Status.ACTIVE if table.populated else Status.INITIALIZING
     return replace(table, status=status, status_reason=None, status_since=None, consecutive_errors=0)
+
+
+def _fused(table: StreamTable, default_ceiling: int) -> StreamTable:
+    """With what follows from the options of its fuse: one that is off has not blown; that one never can is told."""
+    told = tuple(notice for notice in table.notices if not notice.startswith(_NO_CEILING))
+    if table.options.fuse is Fuse.OFF:
+        return replace(table, fuse=table.fuse.cleared(), notices=told)
+    if table.options.fuse is Fuse.ON and effective_ceiling(table.options, default_ceiling) is None:
+        return replace(table, notices=(*told, f"{_NO_CEILING}: set fuse_ceiling, or the setting fuse_default_ceiling"))
+    return replace(table, notices=told)
+
+
+_NO_CEILING = "its fuse is on and has no ceiling, so it never blows"
 
 
 def _mended(table: StreamTable) -> StreamTable:

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from spark_trickle.errors import InternalError, NotConvergedError, NotDifferentialError, StreamTableError, UserError
 from spark_trickle.events import Observer, Step, StepReached
 from spark_trickle.graph.dag import data_flow
+from spark_trickle.model.fuse import ChangedRows
 from spark_trickle.model.refresh import Action, Outcome, RefreshOutcome
 from spark_trickle.model.stream_table import RefreshMode, Status, StreamTable
 from spark_trickle.names import TableName
@@ -69,6 +70,8 @@ class _Member:
     """Whether any row of it was written."""
     owed: bool = False
     """Whether rows were taken from it that it gets back when it is refreshed."""
+    pending: ChangedRows | None = None
+    """What had changed in its sources outside, if somebody counted."""
 
 
 @dataclass(slots=True)
@@ -86,7 +89,7 @@ class _Circle:
         for member in self.members:
             with fitting(member.table):
                 found.append(look(self.bench, member.table, self.request))
-            member.table = found[-1].table
+            member.table, member.pending = found[-1].table, found[-1].pending
         return found
 
     def start_from_empty(self) -> None:
@@ -173,6 +176,8 @@ class _Circle:
             last_refresh_at=self.request.now,
             data_timestamp=self.request.now if moved or first else member.table.data_timestamp,
             functions=tuple(self.bench.functions(member.table).items()),
+            fuse=member.table.fuse.passed(member.pending),
+            diverged=member.table.diverged if anew is None else None,
         )
         if self.rounds:
             updated = replace(updated, fixpoint_iterations=self.rounds, fixpoint_at=self.request.now)
@@ -265,7 +270,9 @@ def _start_over(found: Sequence[Look], request: Request) -> Rebuild | None:
     if not reasons:
         return None
     table, rebuild = reasons[0]
-    asked_for = request.mode is RefreshMode.FULL or any(not each.table.populated for each in found)
+    asked_for = request.mode is RefreshMode.FULL or any(
+        not each.table.populated or each.table.fuse.reinitialize for each in found
+    )
     if not asked_for:
         strict = next((each.table for each in found if each.table.options.strict), None)
         refused = table if request.mode is RefreshMode.DIFFERENTIAL else strict

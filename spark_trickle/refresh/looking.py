@@ -9,12 +9,14 @@ from dataclasses import dataclass, field, replace
 
 from spark_trickle.errors import HeldError
 from spark_trickle.model.frontier import Frontier, Pin
+from spark_trickle.model.fuse import ChangedRows
 from spark_trickle.model.refresh import Action
 from spark_trickle.model.stream_table import RefreshMode, StreamTable
 from spark_trickle.names import TableName
 from spark_trickle.ports import Broken, Window, Workbench
 from spark_trickle.refresh.damage import damaged, gone, other_functions, require_not_renamed
 from spark_trickle.refresh.decide import Rebuild, rebuild_before_looking
+from spark_trickle.refresh.fuse import require_usual
 from spark_trickle.refresh.request import Request
 from spark_trickle.refresh.resolve import redefined
 
@@ -31,6 +33,8 @@ class Look:
     """Why it has to start over; None: what changed is known."""
     windows: dict[TableName, Window] = field(default_factory=dict)
     """What changed in each source that did."""
+    pending: ChangedRows | None = None
+    """How much changed in all of them; None: nobody counted."""
 
 
 def look(bench: Workbench, table: StreamTable, request: Request) -> Look:
@@ -40,17 +44,25 @@ def look(bench: Workbench, table: StreamTable, request: Request) -> Look:
         table = follow(bench, table, request)
         _require_free(table, request)
     frontier = frontier_here(bench, table, request)
+    pending = require_usual(
+        bench,
+        table,
+        frontier,
+        stream_tables=request.stream_tables,
+        default_ceiling=request.fuse_default_ceiling,
+        now=request.now,
+    )
     require_not_renamed(bench, table, request.heads)
     rebuild = rebuild_before_looking(table, request.mode)
     if rebuild is None:
         reason = damaged(bench, table) or redefinition or other_functions(bench, table)
         rebuild = _other_sources(table, frontier) if reason is None else Rebuild(Action.REINITIALIZE, reason)
     if rebuild is not None:
-        return Look(table, frontier, rebuild)
+        return Look(table, frontier, rebuild, pending=pending)
     found = changed_sources(bench, table)
     if isinstance(found, Broken):
-        return Look(table, frontier, Rebuild(Action.REINITIALIZE, found.reason))
-    return Look(table, frontier, None, found)
+        return Look(table, frontier, Rebuild(Action.REINITIALIZE, found.reason), pending=pending)
+    return Look(table, frontier, None, found, pending)
 
 
 def frontier_here(bench: Workbench, table: StreamTable, request: Request) -> Frontier:
@@ -68,7 +80,7 @@ def changed_sources(bench: Workbench, table: StreamTable) -> dict[TableName, Win
     """What changed in each source since the versions that the stream table has been brought to."""
     windows: dict[TableName, Window] = {}
     for source in table.sources:
-        if source.kind == "VIEW":
+        if source.kind == "VIEW" or source.table in table.fuse.skipping:
             continue
         since = table.frontier.of(source.table)
         assert since is not None  # _other_sources has looked

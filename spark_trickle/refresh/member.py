@@ -8,9 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from spark_trickle.errors import NotDifferentialError, SchemaChangedError, SqlError
+from spark_trickle.errors import InternalError, NotDifferentialError, SchemaChangedError, SqlError
 from spark_trickle.events import Observer, Step, StepReached
-from spark_trickle.model.frontier import Frontier
 from spark_trickle.model.refresh import Action, Outcome, RefreshOutcome
 from spark_trickle.model.stream_table import RefreshMode, Status, StreamTable
 from spark_trickle.names import TableName
@@ -37,7 +36,7 @@ def refresh_member(bench: Workbench, table: StreamTable, request: Request, notif
         done = _stage(bench, found, request)
     staged = done.staged
     duration_ms = (time.perf_counter() - started) * 1000
-    updated = _after(bench, found.table, found.frontier, done, request.now)
+    updated = _after(bench, found, done, request.now)
     if staged is not None:
         notify(StepReached(Step.STAGED, str(table.name)))
         # Asking for the sources' sizes opens each of them: only where they are written down.
@@ -72,6 +71,17 @@ def fitting(table: StreamTable) -> Iterator[None]:
         ) from err
 
 
+@contextmanager
+def _diverging(table: StreamTable) -> Iterator[None]:
+    """What cannot be applied to contents that are not the answer any more is no bug: somebody had changes skipped."""
+    try:
+        yield
+    except InternalError as err:
+        if table.diverged is None:
+            raise
+        raise NotDifferentialError(table.name, f"{table.diverged}, and what changed now does not fit that") from err
+
+
 @dataclass(frozen=True, slots=True)
 class _Done:
     """What staging one stream table came to."""
@@ -99,7 +109,8 @@ def _stage(bench: Workbench, found: Look, request: Request) -> _Done:
         rebuilt = bench.rebuild(table, summary, request.now, former, plain=rebuild.plain)
         kept = f"; of its internal state {', '.join(rebuilt.reused)} was kept" if rebuilt.reused else ""
         return _Done(rebuild.action, "FULL", rebuild.reason + kept, rebuilt, rebuild)
-    staged = bench.apply(table, windows, summary)
+    with _diverging(table):
+        staged = bench.apply(table, windows, summary)
     mode = "IMMEDIATE" if request.initiated_by == "TRANSACTION" else "DIFFERENTIAL"
     caught_up = _caught_up(table, windows, request)
     if not staged.changed:
@@ -139,7 +150,7 @@ def _source_rows(bench: Workbench, table: StreamTable) -> int:
 
 def allow_rebuild(table: StreamTable, rebuild: Rebuild, request: Request) -> None:
     """A strict stream table errors instead of falling back; its first load and an explicit FULL are no fallback."""
-    asked_for = request.mode is RefreshMode.FULL or not table.populated
+    asked_for = request.mode is RefreshMode.FULL or not table.populated or table.fuse.reinitialize
     if asked_for:
         return
     if table.effective_mode is RefreshMode.FULL and request.mode is None:
@@ -160,8 +171,9 @@ def _too_much(
     return None
 
 
-def _after(bench: Workbench, table: StreamTable, frontier: Frontier, done: _Done, now: datetime) -> StreamTable:
+def _after(bench: Workbench, found: Look, done: _Done, now: datetime) -> StreamTable:
     """The catalog's row as it will be published."""
+    table = found.table
     changed = done.staged is not None and done.staged.changed
     first = not table.populated
     plain = done.rebuild.plain if done.rebuild is not None else table.state_left_behind
@@ -170,11 +182,13 @@ def _after(bench: Workbench, table: StreamTable, frontier: Frontier, done: _Done
     return replace(
         table,
         status=Status.ACTIVE if table.status is Status.INITIALIZING else table.status,
-        frontier=frontier,
+        frontier=found.frontier,
         published=published,
         epoch=table.epoch + (1 if changed or first else 0),
         consecutive_errors=0,
         last_refresh_at=now,
         data_timestamp=now if changed or first else table.data_timestamp,
         functions=tuple(bench.functions(table).items()),
+        fuse=table.fuse.passed(found.pending),
+        diverged=table.diverged if done.rebuild is None else None,
     )

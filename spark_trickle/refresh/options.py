@@ -53,9 +53,23 @@ def _read(name: str, value: object) -> object:
         return value
     if name == "strict":
         return _boolean(name, value)
+    if name == "fuse_sensitivity":
+        return _sensitivity(value)
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
         raise UserError(f"{name} must be a whole number of rows that is not negative, or None, not {value!r}")
     return value
+
+
+def _sensitivity(value: object) -> float | None:
+    if value is None:
+        return None
+    try:
+        found = float(value) if isinstance(value, (int, float, str)) and not isinstance(value, bool) else 0.0
+    except ValueError:
+        found = 0.0
+    if not 0 < found < float("inf"):
+        raise UserError(f"fuse_sensitivity must be a number above 0, or None, not {value!r}")
+    return found
 
 
 def _choice(name: str, value: object, kind: type[StrEnum]) -> StrEnum:

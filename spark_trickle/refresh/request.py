@@ -25,6 +25,7 @@ class Request:
     cut: str
     group: str | None
     max_change_ratio: float
+    fuse_default_ceiling: int = 0
     stream_tables: Mapping[TableName, StreamTable]
     """All there are, at the cut."""
     along: frozenset[TableName] = frozenset()

@@ -12,6 +12,7 @@ from spark_trickle.errors import (
     CommitUnknownError,
     ConflictError,
     CycleError,
+    FuseBlownError,
     HeldError,
     NotConvergedError,
     StreamTableError,
@@ -21,19 +22,22 @@ from spark_trickle.errors import (
 )
 from spark_trickle.events import Noticed, Observer, RefreshFailed, RefreshFinished, Retrying, Step, StepReached
 from spark_trickle.graph.dag import Dag
+from spark_trickle.holds.held_back import AlignedVersions
 from spark_trickle.holds.rule import Situation
 from spark_trickle.holds.rules import held_by_sources
 from spark_trickle.model.frontier import Pointer
 from spark_trickle.model.publication import Cut, Publication
 from spark_trickle.model.refresh import Action, HistoryRow, Outcome, RefreshOutcome
 from spark_trickle.model.standing import Standing
-from spark_trickle.model.stream_table import RefreshMode, Status, StreamTable
+from spark_trickle.model.stream_table import Fuse, RefreshMode, Status, StreamTable
 from spark_trickle.names import TableName, no_stream_table
 from spark_trickle.ports import CatalogPort, Lake, Workbench
 from spark_trickle.refresh.align import taken_along, whole_groups
 from spark_trickle.refresh.blame import blaming, bug, part_in, trace_of
 from spark_trickle.refresh.decide import untouched
 from spark_trickle.refresh.fixpoint import refresh_circle
+from spark_trickle.refresh.fuse import blown_error, remember_blown
+from spark_trickle.refresh.held_back import require_readable, with_moment
 from spark_trickle.refresh.member import refresh_member
 from spark_trickle.refresh.members import Piece, in_order, is_circle, pieces
 from spark_trickle.refresh.publishing import publication_of, swaps_of, timed, up_to_date
@@ -67,6 +71,7 @@ class Refresher:
     attempts: int
     workers: int = 1
     """Members of one unit that are refreshed at the same time."""
+    fuse_default_ceiling: int = 0
     max_rounds: int = 100
     """Rounds after which a circle that still changes is given up."""
 
@@ -88,6 +93,10 @@ class Refresher:
                     raise
                 self.notify(Retrying(tuple(str(t.name) for t in unit), attempt, str(err)))
                 continue
+            except FuseBlownError as err:
+                remember_blown(err, cut, self.catalog, self.notify)
+                self._failed(unit, request, err, started)
+                raise
             except CommitUnknownError:
                 raise  # it may have landed: to write it down as a failure could be a lie
             except StreamTableError as err:
@@ -112,29 +121,35 @@ class Refresher:
         fence: int,
         now: datetime,
         remember: Remember,
+        aligned: AlignedVersions | None = None,
     ) -> UnitResult:
         """For the scheduler: bring a unit to this cut, whatever is there by now, and publish it under the fence.
 
-        Nothing is tried twice and no failure is written down: the scheduler does that. ConflictError: somebody else
-        published one of these since the cut was read. HeldError: a view has come to read what holds it; that is
-        remembered, so that the next tick knows before it starts.
+        `aligned`: what it reads instead of what is newest, where it is held back. Nothing is tried twice and no failure
+        is written down: the scheduler does that. ConflictError: somebody else published one of these since the cut was
+        read. HeldError: a view has come to read what holds it; that is remembered, so that the next tick knows before
+        it starts.
         """
         started = time.perf_counter()
         for name in unit:
             if name not in cut.tables:
                 raise ConflictError(name, "a stream table", None)
         tables = [cut.tables[name] for name in unit]
+        newest, cut = cut, cut if aligned is None else aligned.of(cut)
         request = replace(
             self._request(cut, None, "SCHEDULER", tables),
             group=group,
             now=now,
-            holding=lambda table: held_by_sources(table, Situation(cut=cut, now=now)),
+            holding=lambda table: held_by_sources(table, Situation(cut=newest, now=now), aligned=aligned),
         )
         self.notify(StepReached(Step.PINNED))
         with self.lake.workbench(cut, _touched(cut, tables)) as bench:
+            if cut is not newest:
+                require_readable(bench, tables, newest, cut)
             results = self._moved_members(bench, cut, tables, request, fence)
             self.notify(StepReached(Step.ALL_STAGED))
             results = [timed(result, started, alone=len(results) == 1) for result in results]
+            results = [with_moment(result, aligned) for result in results] if cut is not newest else results
             took = time.perf_counter() - started
             standings = tuple(remember(result.table, took) for result in results)
             updated = [*(result.table for result in results), *up_to_date(tables, results, now)]
@@ -177,6 +192,9 @@ class Refresher:
                 table = next(each for each in piece if str(each.name) == err.facts["name"])
                 if err.sources != table.sources:
                     self.catalog.publish(Publication(updated=(replace(table, sources=err.sources),), fence=fence))
+                raise
+            except FuseBlownError as err:
+                remember_blown(err, cut, self.catalog, self.notify, fence)
                 raise
 
         results = in_order(bench, touched, work, workers=self._workers(cut, unit), due=due)
@@ -249,6 +267,8 @@ class Refresher:
             table = cut.tables[name]
             if table.status in (Status.SUSPENDED, Status.ERROR):
                 raise SuspendedError(name, table.status, table.status_reason)
+            if table.fuse.blown is not None and table.options.fuse is not Fuse.OFF:
+                raise blown_error(table, table.fuse.blown)
         wanted |= {table.name for table in self.followers(cut, wanted)}
         return [cut.tables[name] for name in dag.ordered(wanted)], frozenset(along)
 
@@ -261,6 +281,7 @@ class Refresher:
             cut=cut.id,
             group=group,
             max_change_ratio=self.max_change_ratio,
+            fuse_default_ceiling=self.fuse_default_ceiling,
             stream_tables=cut.tables,
             heads=cut.pointers,
         )

@@ -9,8 +9,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from spark_trickle.graph.units import Unit
+from spark_trickle.holds.rule import Situation
+from spark_trickle.model.publication import Cut
 from spark_trickle.model.standing import Standing
 from spark_trickle.model.stream_table import DiamondSchedulePolicy, RefreshMode, Status, StreamTable
 from spark_trickle.names import TableName
@@ -71,6 +74,16 @@ class Board:
             return found[0]
         choose = min if self.policy(unit) is DiamondSchedulePolicy.FASTEST else max
         return choose(timed, key=lambda rhythm: rhythm.interval or timedelta())
+
+    def situation(self, cut: Cut, now: datetime, **more: Any) -> Situation:
+        """What the rules of `holds` are asked about; who reads whom and what runs together is known here."""
+        return Situation(
+            cut=cut,
+            now=now,
+            readers=lambda name: self.readers.get(name, ()),
+            together=lambda name: self.with_followers(self.unit_of[name], cut.tables),
+            **more,
+        )
 
     def with_followers(self, unit: int, tables: Tables) -> tuple[TableName, ...]:
         """The members, then the IMMEDIATE stream tables that follow them: they are published together."""

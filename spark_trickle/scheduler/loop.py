@@ -42,6 +42,7 @@ class Pace:
     workers: int
     one_cut: bool
     stale_gate: timedelta
+    stuck_after: timedelta = timedelta()
 
 
 class Scheduler:
@@ -77,6 +78,7 @@ class Scheduler:
             workers=pace.workers,
             one_cut=pace.one_cut,
             stale_gate=pace.stale_gate,
+            stuck_after=pace.stuck_after,
             stopping=self._stop.is_set,
         )
 

@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from spark_trickle.holds.held_back import AlignedVersions, held_back
 from spark_trickle.holds.rule import Situation
 from spark_trickle.holds.rules import LASTING, PASSING, by_unit, held
+from spark_trickle.model.frontier import Pointer
 from spark_trickle.model.hold import Hold
 from spark_trickle.model.publication import Cut
 from spark_trickle.model.standing import Standing
@@ -32,6 +34,12 @@ class Memory:
     """Units that had something to do at the cut."""
     held: Mapping[int, tuple[Hold, ...]] = field(default_factory=dict)
     """Units that are held for as long as the cut is the same."""
+    back: Mapping[TableName, AlignedVersions] = field(default_factory=dict)
+    """Stream tables that are held back: what they read instead of what is newest."""
+    aligned_of: Mapping[int, AlignedVersions] = field(default_factory=dict)
+    """The same by units."""
+    late: dict[tuple[TableName, ...], tuple[AlignedVersions, tuple[Hold, ...]]] = field(default_factory=dict)
+    """Units of which only their refresh found out that they cannot read their versions: it is not tried twice."""
     standings: Mapping[TableName, Standing] | None = None
     quiet: dict[TableName, datetime] = field(default_factory=dict)
     """Until when the unit of a stream table was seen to have nothing to do, before it had."""
@@ -46,7 +54,8 @@ class Memory:
         assert self.board is not None
         board, known = self.board, self.standings
         waiting = by_unit(held(Situation(cut=cut, now=now, standings=known), PASSING), board.unit_of)
-        all_held = _merged(self.held, waiting) if waiting else self.held
+        late = self._still_late() if self.late else {}
+        all_held = _merged(_merged(self.held, late), waiting) if waiting or late else self.held
         plan = make_plan(
             self.touched,
             board.below,
@@ -68,30 +77,58 @@ class Memory:
 
     def _take_in(self, cut: Cut, now: datetime) -> None:
         busy = {name for unit in self.touched for name in self.board.units[unit].members} if self.board else set()
+        before = self.aligned_of
         if self.cut is None or self.board is None or cut.generation != self.cut.generation:
             self.board = self.make_board(cut)
             self.quiet = {name: moment for name, moment in self.quiet.items() if name in self.board.unit_of}
-            self.touched = frozenset(_with_work(self.board, cut, range(len(self.board.units))))
+            situation = self._situation(self.board, cut, now)
+            self.touched = self._with_work(self.board, cut, range(len(self.board.units)))
         else:
+            situation = self._situation(self.board, cut, now)
             moved = _moved(self.board, self.cut, cut)
-            self.touched = (self.touched - moved) | _with_work(self.board, cut, moved)
+            moved |= {unit for unit in {*before, *self.aligned_of} if before.get(unit) != self.aligned_of.get(unit)}
+            self.touched = (self.touched - moved) | self._with_work(self.board, cut, moved)
         if self.ticked_at is not None:
             for unit in self.touched:
                 members = self.board.units[unit].members
                 if busy.isdisjoint(members):
                     self.quiet.update(dict.fromkeys(members, self.ticked_at))
-        board = self.board
-        situation = Situation(cut=cut, now=now, readers=lambda name: board.readers.get(name, ()))
-        self.held = by_unit(held(situation, LASTING), board.unit_of)
+        self.held = by_unit(held(situation, LASTING), self.board.unit_of)
         self.cut = cut
+
+    def _situation(self, board: Board, cut: Cut, now: datetime) -> Situation:
+        """What the rules are asked about; with it, what units read that are held back."""
+        situation = board.situation(cut, now)
+        self.back = held_back(situation).aligned_of
+        self.aligned_of = {board.unit_of[name]: aligned for name, aligned in self.back.items()}
+        return situation
+
+    def _with_work(self, board: Board, cut: Cut, units: Iterable[int]) -> frozenset[int]:
+        return frozenset(unit for unit in units if has_work(board.members(unit, cut.tables), self.heads(unit, cut)))
+
+    def heads(self, unit: int, cut: Cut) -> Mapping[TableName, Pointer]:
+        """Where the tables are that a unit reads."""
+        aligned = self.aligned_of.get(unit)
+        return cut.pointers if aligned is None else aligned.of(cut).pointers
+
+    def found_late(self, unit: int, holds: tuple[Hold, ...]) -> None:
+        """Its versions cannot be read: that stays so for as long as they are the same."""
+        if self.board is not None and unit in self.aligned_of:
+            self.late[self.board.units[unit].members] = (self.aligned_of[unit], holds)
+
+    def _still_late(self) -> dict[int, tuple[Hold, ...]]:
+        assert self.board is not None
+        units = {unit.members: number for number, unit in enumerate(self.board.units) if unit.members in self.late}
+        self.late = {
+            members: (aligned, holds)
+            for members, (aligned, holds) in self.late.items()
+            if members in units and self.aligned_of.get(units[members]) == aligned
+        }
+        return {units[members]: holds for members, (_, holds) in self.late.items()}
 
     def forget_standings(self) -> None:
         """They were written, or may have been: read them again."""
         self.standings = None
-
-
-def _with_work(board: Board, cut: Cut, units: Iterable[int]) -> frozenset[int]:
-    return frozenset(unit for unit in units if has_work(board.members(unit, cut.tables), cut.pointers))
 
 
 def _moved(board: Board, before: Cut, now: Cut) -> frozenset[int]:

@@ -63,11 +63,14 @@ def has_work(members: Iterable[StreamTable], heads: Mapping[TableName, Pointer])
     return any(not untouched(table, heads) for table in members)
 
 
-def told(reasons: Iterable[Hold], name: TableName, group: str | None) -> str:
-    """Why one stream table is skipped: its own reasons, or which members hold its group, and why."""
+def told(reasons: Iterable[Hold], name: TableName, group: str | None, *, short: bool = False) -> str:
+    """Why one stream table is skipped: its own reasons, or which members hold its group, and why.
+
+    `short`: without numbers that move; if that is the same as last time, it is not told again.
+    """
     by_member: dict[TableName, list[str]] = {}
     for hold in reasons:
-        by_member.setdefault(hold.member, []).append(hold.text)
+        by_member.setdefault(hold.member, []).append(hold.in_short if short else hold.text)
     parts = []
     for member, texts in by_member.items():
         what = "; ".join(texts)

@@ -16,11 +16,13 @@ from datetime import datetime, timedelta
 from spark_trickle.errors import (
     ConflictError,
     DeposedError,
+    FuseBlownError,
     HeldError,
     StreamTableError,
     TransientError,
 )
 from spark_trickle.events import Noticed, Observer, RefreshFailed
+from spark_trickle.holds.held_back import waiting
 from spark_trickle.holds.rule import Situation
 from spark_trickle.holds.rules import OF_SOURCES, held
 from spark_trickle.holds.stale import newly_stale, warning
@@ -41,6 +43,7 @@ from spark_trickle.scheduler.board import Board
 from spark_trickle.scheduler.due import slowed_after
 from spark_trickle.scheduler.memory import Memory, changed_holds
 from spark_trickle.scheduler.plan import Plan, has_work, told, worth_recording
+from spark_trickle.scheduler.watermarks import follow_columns, tell_stuck
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +59,8 @@ class World:
     one_cut: bool
     """All refreshes of a tick read the cut read at its start; otherwise each unit reads its own."""
     stale_gate: timedelta
+    stuck_after: timedelta = timedelta()
+    """How long a watermark may stand still before it is told; zero: for ever."""
     chance: Callable[[], float] = random.random
     stopwatch: Callable[[], float] = time.perf_counter
     """Seconds from any beginning: for how long things take, as `now` is for when they are."""
@@ -85,10 +90,11 @@ class Tick:
     def run(self) -> TickReport:
         """Read the lake once; see what is due and what is held; refresh the rest in order; say what was done."""
         before = self.memory.ticked_at
-        self.cut = self.world.read_cut()
+        self.cut = follow_columns(self.world.read_cut(), self.world.refresher, self.now, self.fence, self.world.notify)
         plan = self.memory.look(self.cut, self.world.catalog.standings, self.now)
         self.standings = self.memory.standings or {}
         self._warn_of_stale_gates(before)
+        tell_stuck(self.cut, self.world.refresher, self.now, self.fence, self.world.notify, self.world.stuck_after)
         self._record_holds(plan)
         run_in_order(
             plan.candidates,
@@ -115,10 +121,14 @@ class Tick:
     def _start(self, unit: int) -> Job[UnitResult] | None:
         """The refresh of a unit, unless it turns out that nothing it reads has moved. What is IMMEDIATE has moved with
         its sources, unless somebody wrote past us: then it is caught up here."""
-        if not has_work(self.board.members(unit, self.cut.tables), self.cut.pointers):
+        if not has_work(self.board.members(unit, self.cut.tables), self.memory.heads(unit, self.cut)):
+            return None
+        lagging = waiting(self.board.units[unit].members, self.cut.tables, self.memory.back)
+        if lagging:
+            self._skip(unit, lagging)
             return None
         names = self.board.with_followers(unit, self.cut.tables)
-        cut = self.cut
+        cut, aligned = self.cut, self.memory.aligned_of.get(unit)
 
         def refresh() -> UnitResult:
             began = self.world.stopwatch()
@@ -126,6 +136,7 @@ class Tick:
             return self.world.refresher.refresh_at(
                 pinned,
                 names,
+                aligned=aligned,
                 group=self.board.group(unit),
                 fence=self.fence,
                 now=self.now,
@@ -170,7 +181,12 @@ class Tick:
             case ConflictError():
                 self._overtaken(unit, err)
             case HeldError():
-                # Seen only now: a view has come to read a gated source, or a gate was closed during the tick.
+                # Seen only now: a view has come to read a gated source, a gate was closed during the tick, or a version
+                # that should be read is gone.
+                self._skip(unit, err.holds)
+                if err.lasting:
+                    self.memory.found_late(unit, err.holds)
+            case FuseBlownError():
                 self._skip(unit, err.holds)
             case StreamTableError():
                 self._failure(unit, err)
@@ -232,7 +248,7 @@ class Tick:
 
         def describe(unit: int, name: TableName) -> str | None:
             reasons = worth_recording(plan.held[unit])
-            return told(reasons, name, self.board.group(unit)) if reasons else None
+            return told(reasons, name, self.board.group(unit), short=True) if reasons else None
 
         rows, standings = [], []
         for holding, name, text in changed_holds(self.board, plan.held, self.standings, describe):
@@ -240,8 +256,9 @@ class Tick:
             since = None if text is None else self.now
             standings.append(replace(remembered, held=text, held_since=since))
             if holding is not None:
-                table = self.cut.tables[name]
-                rows.append(self._row(table, Outcome.SKIPPED, self.board.group(holding), text))
+                table, group = self.cut.tables[name], self.board.group(holding)
+                reason = told(worth_recording(plan.held[holding]), name, group)
+                rows.append(self._row(table, Outcome.SKIPPED, group, reason))
         if standings:
             self.memory.forget_standings()
             self.world.catalog.publish(Publication(history=tuple(rows), standings=tuple(standings), fence=self.fence))

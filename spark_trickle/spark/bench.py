@@ -21,6 +21,7 @@ from spark_trickle.names import TableName, internal_name
 from spark_trickle.ports import Analysis, Broken, Staged, T, Window, Workbench
 from spark_trickle.spark.analysis import AnalyzedQuery, analyze, columns_read
 from spark_trickle.spark.apply import NodeApplier
+from spark_trickle.spark.completeness import Completeness
 from spark_trickle.spark.failures import spark_errors, sql_errors
 from spark_trickle.spark.fingerprints import fingerprints
 from spark_trickle.spark.held import NOTHING_HELD, Held
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-class Bench:
+class Bench(Completeness):
     """One session of a workspace at work."""
 
     def __init__(self, workspace: Workspace, shared: Shared, jobs: Callable[[], int]) -> None:
@@ -210,7 +211,8 @@ class Bench:
 
     def apply(self, table: StreamTable, windows: Mapping[TableName, Window], summary: Mapping[str, str]) -> Staged:
         plan, leaves = self.plan_of(table), self.leaves_of(table, windows)
-        writer = Writer(self.workspace.session, summary)
+        # Rows that somebody had skipped cannot go.
+        writer = Writer(self.workspace.session, summary, may_miss=table.diverged is not None)
         # The text may name tables that no row depends on: a WITH that nobody reads.
         changed: set[KeptLeaf] = {source for source in plan.sources if source.table in windows}
         written, commits = NOTHING, 0
@@ -254,7 +256,7 @@ class Bench:
         if before is None or after is None or frame is None:
             return
         rows = written.inserted + written.deleted
-        known = KnownChange(frame, rows, insert_only=written.deleted == 0)
+        known = KnownChange(frame, rows, written.deleted)
         self._known[table.name, before.snapshot_id, after.snapshot_id] = known
 
     def take_away(
@@ -269,7 +271,7 @@ class Bench:
         for table in members:
             before, after, taken = table.published_pin(table.name), self.pin_of(table.name), found.get(table.name)
             if taken is not None and taken.frame is not None and before is not None and after is not None:
-                change = KnownChange(taken.frame, taken.rows.count, insert_only=False)
+                change = KnownChange(taken.frame, taken.rows.count, taken.rows.count)
                 self._known[table.name, before.snapshot_id, after.snapshot_id] = change
         self._taken.update(found)
         return {name: taken.removed for name, taken in found.items()}

@@ -44,8 +44,12 @@ class KnownChange:
 
     frame: DataFrame
     rows: int
-    insert_only: bool
+    deleted_rows: int
     empty: bool = False
+
+    @property
+    def insert_only(self) -> bool:
+        return self.deleted_rows == 0
 
 
 @dataclass(frozen=True, slots=True)

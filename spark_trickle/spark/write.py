@@ -73,7 +73,11 @@ class Direct:
 class Writer:
     """Writes tables of one stream table; every snapshot says whose it is and what it is the answer for."""
 
-    def __init__(self, session: SparkSession, summary: Mapping[str, str]) -> None:
+    def __init__(self, session: SparkSession, summary: Mapping[str, str], *, may_miss: bool = False) -> None:
+        """Args:
+        may_miss: rows that a change takes away need not be there.
+        """
+        self.may_miss = may_miss
         self._session = session
         self._summary = dict(summary)
 

@@ -2,7 +2,7 @@
 
 Four diamonds one below the other over a toy lake. All along, somebody writes to the sources and somebody reads cuts: in
 each, every stream table is what its query gives at its frontier, and where paths meet there is one version of each
-base table.
+base table. Beside them a report over two summaries is held back by a watermark group: it is of one moment, always.
 """
 
 from __future__ import annotations
@@ -15,23 +15,27 @@ import sys
 import threading
 import time
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from spark_trickle.catalog.catalog import Catalog
+from spark_trickle.model.frontier import commit_number
 from spark_trickle.model.gate import GateChange
-from spark_trickle.model.publication import Cut
+from spark_trickle.model.publication import Cut, Publication, Swap
 from spark_trickle.model.refresh import Outcome
 from spark_trickle.model.stream_table import Options
+from spark_trickle.model.watermark import Advance, WatermarkGroup, WatermarkMode
 from spark_trickle.names import TableName
 from tests.support.catalog_values import NOON
-from tests.support.toy_lake import ToyLake, contents_of, merged
+from tests.support.toy_lake import ToyLake, contents_of, merged, new_version
 
 T = TableName.parse
 ROOT = Path(__file__).parents[2]
 LENGTH = int(os.environ.get("TRICKLE_STORM_LENGTH", "1"))
 DEPTH = 4
+SIDES = ("left", "right")
 
 
 @pytest.fixture
@@ -55,6 +59,14 @@ def build(lake: ToyLake) -> None:
         above = f"total{i}"
     # One that nothing holds together with the others.
     lake.create(T("alone"), [T("lines")], Options(schedule="1s"), known)
+    known |= {T("left_sum"), T("right_sum")}
+    for base in SIDES:
+        lake.write(T(base))
+        lake.create(T(f"{base}_sum"), [T(base)], Options(schedule="1s"), known)
+    lake.create(T("both"), [T("left_sum"), T("right_sum")], Options(schedule="1s"), known)
+    sides = tuple(T(base) for base in SIDES)
+    group = WatermarkGroup(name="g", sources=sides, mode=WatermarkMode.HOLD_BACK, created_at=NOON)
+    lake.catalog.add_watermark_group(group)
 
 
 def check(cut: Cut) -> None:
@@ -74,6 +86,11 @@ class Storm:
         self.dice = random.Random(seed)
         self.over = threading.Event()
         self.checks = self.writes = self.kills = 0
+        self.loads: list[tuple[TableName, int]] = []
+        self.complete: dict[int, int] = {}
+        """Up to when a version of a side is complete."""
+        self.moments: set[int] = set()
+        """That readers saw in the report."""
         self.schedulers: list[subprocess.Popen[bytes]] = []
 
     def write(self) -> None:
@@ -82,17 +99,38 @@ class Storm:
         while not self.over.wait(dice.random() * 0.05):
             lake.write(T(dice.choice(["orders", "lines"])), no_rows=dice.random() < 0.2)
             self.writes += 1
+            self.advance(catalog, T(dice.choice(SIDES)))
             if dice.random() < 0.1:
                 gate = GateChange(source=T("lines"), gated=dice.random() < 0.5, at=NOON, by="storm")
                 catalog.change_gates([gate])
         catalog.close()
 
+    def advance(self, catalog: Catalog, side: TableName) -> None:
+        """Load the next hour, with its watermark in the same commit; then something of the hour after, without."""
+        before = catalog.pointers([side])[side].location
+        hour = 1 + sum(1 for at, _ in self.loads if at == side)
+        loaded, begun = new_version(side), new_version(side)
+        self.complete[commit_number(loaded.location)] = hour
+        self.loads.append((side, commit_number(loaded.location)))
+        mark = Advance(source=side, watermark=NOON + timedelta(hours=hour), at=NOON, by="storm")
+        catalog.publish(Publication(swaps=(Swap(side, before, loaded.location),), watermarks=(mark,)))
+        catalog.swap([Swap(side, loaded.location, begun.location)])
+
     def read(self) -> None:
         catalog = Catalog.open(self.url)
         while not self.over.is_set():
-            check(catalog.cut())
+            cut = catalog.cut()
+            check(cut)
+            self.of_one_moment(cut)
             self.checks += 1
         catalog.close()
+
+    def of_one_moment(self, cut: Cut) -> None:
+        if cut.tables[T("both")].populated:
+            seen = contents_of(cut.pointers[T("both")].location)
+            (left,), (right,) = (seen[T(side)] for side in SIDES)
+            assert self.complete[left] == self.complete[right], "rows of an hour that is not complete on both sides"
+            self.moments.add(self.complete[left])
 
     def kill_and_start(self) -> None:
         while not self.over.wait(2 + 2 * self.dice.random()):
@@ -147,6 +185,7 @@ def test_no_reader_ever_sees_a_split_version(url: str) -> None:
             each.wait()
     check(catalog.cut())
     assert storm.checks > 20
+    assert len(storm.moments) > 1
     assert catalog.lease().holder is None
     catalog.close()
 

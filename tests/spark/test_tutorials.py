@@ -11,7 +11,14 @@ from pyspark.sql import SparkSession
 from spark_trickle.engine import Engine
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = ("tutorials/bootstrapping.md", "tutorials/diamonds.md", "tutorials/circles.md", "consistency.md")
+PAGES = (
+    "tutorials/bootstrapping.md",
+    "tutorials/diamonds.md",
+    "tutorials/circles.md",
+    "tutorials/watermarks.md",
+    "tutorials/fuse.md",
+    "consistency.md",
+)
 BLOCK = re.compile(r"```(python|text)\n(.*?)```", re.DOTALL)
 ANYTHING = "...\n"
 """A line of a shown output that stands for any text."""

@@ -7,28 +7,30 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from spark_trickle.catalog.catalog import Catalog
 from spark_trickle.catalog.rereading import CutReader
-from spark_trickle.clock import SystemClock
 from spark_trickle.errors import ComputeError, SchemaChangedError
 from spark_trickle.events import Event
 from spark_trickle.graph.units import plan_units
 from spark_trickle.model.gate import GateChange
 from spark_trickle.model.groups import DeclaredGroup
 from spark_trickle.model.publication import Cut
-from spark_trickle.model.stream_table import DiamondConsistency, DiamondSchedulePolicy, Options
+from spark_trickle.model.stream_table import DiamondConsistency, DiamondSchedulePolicy, Options, RefreshMode
 from spark_trickle.model.tick import TickReport
+from spark_trickle.model.watermark import Advance, WatermarkGroup
 from spark_trickle.names import TableName
 from spark_trickle.refresh.definitions import Definitions
 from spark_trickle.refresh.run import Refresher
 from spark_trickle.scheduler.board import Board, make_board
 from spark_trickle.scheduler.memory import Memory
 from spark_trickle.scheduler.tick import Tick, World
+from spark_trickle.views import WhyAnswer
+from spark_trickle.why import Known, why
 from tests.support.catalog_values import NOON
 from tests.support.toy_lake import Contents, ToyLake
 
@@ -54,11 +56,13 @@ class Yard:
     """Stream tables whose refresh fails: 'transient' or 'permanent'."""
     events: list[Event] = field(default_factory=list)
     known: set[TableName] = field(default_factory=set)
+    stuck_after: timedelta = timedelta()
 
     def __post_init__(self) -> None:
         self.lake = ToyLake(self.catalog, before_write=self._before_write)
-        self.refresher = Refresher(self.catalog, self.lake, SystemClock(), self.events.append, 0.15, 3, self.workers)
-        self.definitions = Definitions(self.catalog, self.lake, SystemClock(), self.refresher, self.events.append)
+        clock = StoppedClock(self)
+        self.refresher = Refresher(self.catalog, self.lake, clock, self.events.append, 0.15, 3, self.workers)
+        self.definitions = Definitions(self.catalog, self.lake, clock, self.refresher, self.events.append)
         self.memory = Memory(board_of)
         self.read_cut = CutReader(self.catalog)
         taken = self.catalog.take_lease("test", NOON, NOON + timedelta(days=365))
@@ -77,6 +81,7 @@ class Yard:
             workers=self.workers,
             one_cut=self.one_cut,
             stale_gate=timedelta(hours=1),
+            stuck_after=self.stuck_after,
             chance=lambda: 0.5,
             stopwatch=self.stopwatch,
         )
@@ -103,6 +108,36 @@ class Yard:
     def gate(self, name: str, gated: bool) -> None:
         self.catalog.change_gates([GateChange(source=T(name), gated=gated, at=self.now, by="test")])
 
+    full = RefreshMode.FULL
+
+    def default_ceiling(self, rows: int) -> None:
+        """As if the setting were so from now on."""
+        self.refresher = replace(self.refresher, fuse_default_ceiling=rows)
+
+    def advance(self, name: str, watermark: datetime) -> None:
+        self.catalog.change_watermarks([Advance(source=T(name), watermark=watermark, at=self.now, by="test")])
+
+    def watermark_group(self, name: str, *sources: str, tolerance: float = 0, **options: Any) -> None:
+        group = WatermarkGroup(
+            name=name,
+            sources=tuple(T(source) for source in sources),
+            tolerance=timedelta(seconds=tolerance),
+            created_at=self.now,
+            **options,
+        )
+        self.catalog.add_watermark_group(group)
+
+    def why(self, name: str) -> WhyAnswer:
+        known = Known(
+            cut=self.catalog.cut(),
+            standings=self.catalog.standings(),
+            lease=self.catalog.lease(),
+            now=self.now,
+            default_schedule=DEFAULT,
+            stuck_after=self.stuck_after,
+        )
+        return why(T(name), known)
+
     def holds(self, name: str) -> Contents:
         return self.lake.holds(T(name))
 
@@ -116,6 +151,16 @@ class Yard:
                 raise ZeroDivisionError("a bug")
             case _:
                 return
+
+
+@dataclass(frozen=True)
+class StoppedClock:
+    """Shows what time it is in the yard."""
+
+    yard: Yard
+
+    def now(self) -> datetime:
+        return self.yard.now
 
 
 ATOMIC, LOOSE = DiamondConsistency.ATOMIC, DiamondConsistency.NONE

@@ -8,14 +8,14 @@ Contents lie in the location itself, so that several processes share a lake by s
 from __future__ import annotations
 
 import json
-import uuid
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from spark_trickle.catalog.catalog import Catalog
-from spark_trickle.model.frontier import Pin, Pointer
+from spark_trickle.model.frontier import Pin, Pointer, commit_number
 from spark_trickle.model.meaning import Meaning
 from spark_trickle.model.publication import Cut, Publication, Swap
 from spark_trickle.model.stream_table import Options, RefreshMode, Source, Status, StreamTable
@@ -32,6 +32,16 @@ class ToyWindow:
     insert_only: bool = False
     """A write takes the place of the version before."""
     rows: int = 1
+    deleted_rows: int = 0
+
+
+@dataclass(frozen=True)
+class Written:
+    """One version of a table: which one it was made from, rows that it changed, those of them that it deleted."""
+
+    before: int | None
+    rows: int = 1
+    deleted: int = 0
 
 
 @dataclass
@@ -66,7 +76,19 @@ class ToyBench:
     def expect(self, unit: Iterable[StreamTable]) -> None: ...
 
     def window(self, table: StreamTable, since: Pin) -> Window | Broken:
-        return ToyWindow(self.heads[since.table].location == since.location)
+        here, then = number(self.heads[since.table].location), number(since.location)
+        if since.location in self.lake.lost:
+            return Broken(f"snapshot {then} of '{since.table}' has expired")
+        rows = deleted = 0
+        at: int | None = here
+        while at is not None and at > then:
+            written = self.lake.written.get((since.table, at), Written(None))
+            rows, deleted, at = rows + written.rows, deleted + written.deleted, written.before
+        return ToyWindow(here == then, rows=rows, deleted_rows=deleted)
+
+    def changed_rows(self, window: Window) -> tuple[int, int]:
+        self.lake.counted += 1
+        return (window.rows - window.deleted_rows, 0) if self.lake.rewrites else (window.rows, window.deleted_rows)
 
     def reading(self, table: StreamTable) -> str:
         return ""
@@ -85,6 +107,13 @@ class ToyBench:
 
     def foreign_write(self, table: TableName, since: Pin) -> str | None:
         return None
+
+    def gone(self, table: TableName, newest: Pointer) -> str | None:
+        expired = number(self.heads[table].location) in self.lake.expired
+        return f"its snapshot {number(self.heads[table].location)} has expired" if expired else None
+
+    def largest(self, table: TableName, column: str, since: str | None) -> datetime | Broken | None:
+        return self.lake.values.get(self.heads[table].location)
 
     def rebuild(
         self,
@@ -138,6 +167,9 @@ class ToyBench:
         changed = before is None or contents_of(before.location) != seen
         if changed:
             self.heads[table.name] = new_version(table.name, seen)
+            previous = None if before is None else number(before.location)
+            made = Written(previous, *self.lake.grows.get(table.name, (1, 0)))
+            self.lake.written[table.name, number(self.heads[table.name].location)] = made
         return Staged(rows_inserted=int(changed), rows_deleted=0, changed=changed, commits=int(changed))
 
 
@@ -147,17 +179,38 @@ class ToyLake:
 
     catalog: Catalog
     before_write: Callable[[TableName], None] = lambda _name: None
+    expired: set[int] = field(default_factory=set)
+    """Versions that their owner took away."""
+    written: dict[tuple[TableName, int], Written] = field(default_factory=dict)
+    grows: dict[TableName, tuple[int, int]] = field(default_factory=dict)
+    """The same for each refresh of a stream table."""
+    lost: set[str] = field(default_factory=set)
+    """Locations since which changes cannot be told."""
+    rewrites: bool = False
+    """Whether deleted rows were all inserted again."""
+    counted: int = 0
+    """How often rows were counted by reading them."""
+    values: dict[str, datetime] = field(default_factory=dict)
+    """The largest value of the watermark column, by location."""
 
     @contextmanager
     def workbench(self, cut: Cut, tables: Iterable[TableName] | None = None) -> Iterator[ToyBench]:
         yield ToyBench(self, dict(cut.pointers), dict(cut.pointers))
 
-    def write(self, table: TableName, *, no_rows: bool = False) -> None:
+    def write(self, table: TableName, *, no_rows: bool = False, rows: int = 1, deleted: int = 0) -> None:
         """Write a base table; `no_rows`: a new version of the same rows."""
         before = self.catalog.pointers([table]).get(table)
         same = contents_of(before.location) if before is not None and no_rows else None
         new = new_version(table, same)
+        previous = None if before is None else number(before.location)
+        self.written[table, number(new.location)] = Written(previous, rows, deleted)
         self.catalog.swap([Swap(table, before.location if before else None, new.location)])
+
+    def make_again(self, table: TableName) -> None:
+        """Drop a base table and make another of its name."""
+        old = self.catalog.pointers([table])[table]
+        self.catalog.swap([Swap(table, old.location, None)])
+        self.catalog.swap([Swap(table, None, Pointer(table, f"{table}/0-{json.dumps({str(table): [0]})}").location)])
 
     def create(self, name: TableName, reads: Iterable[TableName], options: Options, known: set[TableName]) -> None:
         """Make a stream table that holds nothing yet."""
@@ -195,16 +248,17 @@ def merged(contents: Iterable[Contents]) -> Contents:
 
 def new_version(table: TableName, contents: Contents | None = None) -> Pointer:
     """Another version of a table; without contents, of a base table that was written."""
-    version = uuid.uuid4().int >> 96
+    # Later versions have larger numbers, in all processes.
+    version = time.time_ns()
     held = {table: frozenset({version})} if contents is None else contents
     text = json.dumps({str(base): sorted(versions) for base, versions in sorted(held.items())})
-    return Pointer(table, f"{table}/{version}/{text}")
+    return Pointer(table, f"{table}/{version}-{text}")
 
 
 def contents_of(location: str) -> Contents:
-    held = json.loads(location.split("/", 2)[2])
+    held = json.loads(location.split("-", 1)[1])
     return {TableName.parse(base): frozenset(versions) for base, versions in held.items()}
 
 
 def number(location: str) -> int:
-    return int(location.split("/")[1])
+    return commit_number(location)

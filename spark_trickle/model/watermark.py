@@ -1,0 +1,133 @@
+"""Watermarks: up to which moment a source is complete, as told by whoever loads it, and groups of sources that belong
+together in time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from spark_trickle.model.frontier import commit_number
+from spark_trickle.names import TableName
+
+
+class WatermarkMode(StrEnum):
+    """What happens to those who read several sources of a group while these are apart in time."""
+
+    GATE = "gate"
+    """They wait."""
+    HOLD_BACK = "hold_back"
+    """They read all of them as they were at the moment up to which all are complete."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatermarkGroup:
+    """Sources that belong together in time."""
+
+    name: str
+    sources: tuple[TableName, ...]
+    tolerance: timedelta = timedelta()
+    """How far apart they may be."""
+    mode: WatermarkMode = WatermarkMode.GATE
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watermark:
+    """How far one source is."""
+
+    source: TableName
+    watermark: datetime
+    updated_at: datetime
+    advanced_by: str
+    location: str
+    """The version that reached it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A version of a source, and up to when it was said to be complete."""
+
+    watermark: datetime
+    location: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatermarkColumn:
+    """A column whose largest value advances the watermark of its table."""
+
+    source: TableName
+    column: str
+    delay: timedelta = timedelta()
+    """How much later than a value rows before it may come."""
+    looked_at: str | None = None
+    """The version whose values are known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advance:
+    """Say how far a source is. What is not later than before changes nothing; earlier is an error."""
+
+    source: TableName
+    watermark: datetime
+    at: datetime
+    by: str
+    location: str | None = None
+    """The version that reached it; None: the one that is there when this is published."""
+    automatic: bool = False
+    """Found in a column, not said by anybody: an earlier one is passed over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """The values of a watermark column are known up to this version."""
+
+    source: TableName
+    location: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToldStuck:
+    """It was told that a source does not go on, or that it does again."""
+
+    source: TableName
+    stuck: bool
+
+
+WatermarkChange = Advance | Looked | ToldStuck
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watermarks:
+    """All that is known of watermarks at one moment."""
+
+    groups: tuple[WatermarkGroup, ...] = ()
+    latest: Mapping[TableName, Watermark] = field(default_factory=dict)
+    log: Mapping[TableName, tuple[Recorded, ...]] = field(default_factory=dict)
+    """Recorded versions, oldest first, of the sources that are held back."""
+    columns: Mapping[TableName, WatermarkColumn] = field(default_factory=dict)
+    told_stuck: frozenset[TableName] = frozenset()
+
+    def after(self, change: WatermarkChange) -> Watermarks:
+        """As they will be once this is published: the same that the catalog does."""
+        match change:
+            case Advance(source=source, watermark=moment, location=location) if location is not None:
+                if source in self.latest and moment <= self.latest[source].watermark:
+                    return self
+                now = Watermark(
+                    source=source, watermark=moment, updated_at=change.at, advanced_by=change.by, location=location
+                )
+                # Versions that come after this one are of a table that was dropped.
+                kept = [r for r in self.log.get(source, ()) if commit_number(r.location) <= commit_number(location)]
+                log = {**self.log, source: (*kept, Recorded(moment, location))}
+                return replace(self, latest={**self.latest, source: now}, log=log)
+            case Looked(source=source, location=location):
+                return replace(
+                    self, columns={**self.columns, source: replace(self.columns[source], looked_at=location)}
+                )
+            case ToldStuck(source=source, stuck=stuck):
+                told = self.told_stuck | {source} if stuck else self.told_stuck - {source}
+                return replace(self, told_stuck=told)
+        raise ValueError(f"it is not known which version {change} speaks of")

@@ -1,0 +1,89 @@
+"""What a tick does about watermarks: it follows the columns that advance them, and tells which stand still.
+
+Both are written under the scheduler's fence, and become part of the tick's cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from spark_trickle.errors import DeposedError, StreamTableError
+from spark_trickle.events import Noticed, Observer
+from spark_trickle.holds.alignment import moment, stuck, stuck_text
+from spark_trickle.model.publication import Cut, Publication
+from spark_trickle.model.watermark import Advance, Looked, ToldStuck, WatermarkChange, WatermarkColumn
+from spark_trickle.ports import Broken
+from spark_trickle.refresh.run import Refresher
+
+BY_COLUMN = "column"
+"""How `advanced_by` begins where nobody said it."""
+
+
+def follow_columns(cut: Cut, refresher: Refresher, now: datetime, fence: int, notify: Observer) -> Cut:
+    """Advance the watermarks that columns advance, by what is new at the cut. Nothing is opened where nothing is."""
+    changes: list[WatermarkChange] = []
+    for column in cut.watermarks.columns.values():
+        head = cut.pointers.get(column.source)
+        if head is not None and head.location != column.looked_at:
+            changes += _looked(column, cut, refresher, now, notify)
+    if not changes:
+        return cut
+    refresher.catalog.publish(Publication(watermarks=tuple(changes), fence=fence))
+    return after(cut, changes)
+
+
+def after(cut: Cut, changes: Iterable[WatermarkChange]) -> Cut:
+    """The cut as it would have been read, had these been published before: the same versions, the new watermarks."""
+    marks, gates = cut.watermarks, dict(cut.gates)
+    for change in changes:
+        known, marks = marks, marks.after(change)
+        gate = gates.get(change.source)
+        if isinstance(change, Advance) and marks is not known and gate is not None and gate.auto_ungate_on_watermark:
+            del gates[change.source]
+    return replace(cut, watermarks=marks, gates=gates)
+
+
+def _looked(
+    column: WatermarkColumn, cut: Cut, refresher: Refresher, now: datetime, notify: Observer
+) -> list[WatermarkChange]:
+    source, location = column.source, cut.pointers[column.source].location
+    try:
+        with refresher.lake.workbench(cut, [source]) as bench:
+            found = bench.largest(source, column.column, column.looked_at)
+    except DeposedError:
+        raise
+    except StreamTableError as err:
+        # The others go on; it is looked at again by the next tick.
+        notify(Noticed(str(source), f"its watermark column '{column.column}' cannot be read: {err}"))
+        return []
+    looked = Looked(source, location)
+    if isinstance(found, Broken):
+        notify(Noticed(str(source), f"its watermark is not advanced by column '{column.column}': {found.reason}"))
+        return [looked]
+    if found is None:
+        return [looked]
+    by = f"{BY_COLUMN} {column.column}"
+    mark = found - column.delay
+    return [looked, Advance(source=source, watermark=mark, at=now, by=by, location=location, automatic=True)]
+
+
+def tell_stuck(cut: Cut, refresher: Refresher, now: datetime, fence: int, notify: Observer, limit: timedelta) -> None:
+    """Say once of each source of a group that it stands still, and once that it goes on, whoever schedules then."""
+    marks = cut.watermarks
+    standing = stuck(marks, now, limit)
+    begun = [source for source in standing if source not in marks.told_stuck]
+    ended = sorted(marks.told_stuck.difference(standing))
+    if not begun and not ended:
+        return
+    changes = [
+        *(ToldStuck(source, stuck=True) for source in begun),
+        *(ToldStuck(source, stuck=False) for source in ended),
+    ]
+    refresher.catalog.publish(Publication(watermarks=tuple(changes), fence=fence))
+    for source in begun:
+        notify(Noticed(str(source), f"{stuck_text(source, marks, now)}; advance_watermark(...) when it is loaded"))
+    for source in ended:
+        where = f": it is at {moment(marks.latest[source].watermark)}" if source in marks.latest else ""
+        notify(Noticed(str(source), f"the watermark of '{source}' goes on{where}"))
