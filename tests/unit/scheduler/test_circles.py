@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import random
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from spark_trickle.errors import SuspendedError
+from spark_trickle.fusing import Fusing
 from spark_trickle.model.refresh import Action, Outcome
-from spark_trickle.model.stream_table import Status
+from spark_trickle.model.stream_table import Fuse, Status
+from spark_trickle.model.watermark import WatermarkMode
 from spark_trickle.names import TableName
-from tests.support.scheduling import Yard, failed, names, skipped, yard
+from tests.support.catalog_values import NOON
+from tests.support.scheduling import StoppedClock, Yard, failed, names, skipped, yard
 
 T = TableName.parse
 
@@ -164,3 +168,27 @@ def _below(name: str, reads: dict[str, set[str]]) -> set[str]:
                 found.add(source)
                 pending.append(source)
     return found
+
+
+def test_a_circle_is_read_at_the_aligned_watermark_and_held_whole_by_a_fuse(tmp_path: Path) -> None:
+    with yard(tmp_path) as y:
+        y.base("x", "z")
+        y.known |= {T("a"), T("b")}
+        y.stream("a", "x", "b", fuse=Fuse.ON, fuse_ceiling=10)
+        y.stream("b", "a", "z")
+        y.watermark_group("g", "x", "z", mode=WatermarkMode.HOLD_BACK)
+        y.advance("x", NOON)
+        y.advance("z", NOON)
+        first = y.holds("x"), y.holds("z")
+        y.write("x", "z")
+        assert set(names(y.tick())) == {"a", "b"}
+        assert y.holds("a") == y.holds("b") == {**first[0], **first[1]}, "not what was written since"
+        y.lake.write(T("x"), rows=11)
+        for base in ("x", "z"):
+            y.advance(base, NOON + timedelta(hours=1))
+        assert skipped(y.tick(1)) == dict.fromkeys(["a", "b"], ("fuse",))
+        assert y.holds("b") == {**first[0], **first[1]}
+        Fusing(y.catalog, StoppedClock(y), 0).reset("a", "apply")
+        assert set(names(y.tick(1))) == {"a", "b"}
+        assert y.holds("a") == {**y.holds("x"), **y.holds("z")}
+        assert y.catalog.get(T("a")).fuse.blown is None
