@@ -21,7 +21,7 @@ T = TableName.parse
 
 @pytest.fixture
 def y(tmp_path: Path) -> Iterator[Yard]:
-    """The seed's picture: a report over two summaries, each over a source of its own."""
+    """A report over two summaries, each over a source of its own."""
     with yard(tmp_path) as made:
         made.base("orders", "lines")
         made.stream("order_summary", "orders")
