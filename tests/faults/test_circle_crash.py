@@ -51,7 +51,7 @@ def test_a_circle_that_is_killed_between_rounds_is_as_it_was(spark: SparkSession
         engine.sql("DELETE FROM edges WHERE src = 3")
         engine.sql("INSERT INTO edges VALUES (6, 0), (6, 7)")
         died = subprocess.run(
-            [sys.executable, "-c", DYING, str(tmp_path)], cwd=ROOT, capture_output=True, timeout=240, check=False
+            [sys.executable, "-c", DYING, str(tmp_path)], cwd=ROOT, capture_output=True, timeout=480, check=False
         )
         assert died.returncode == -signal.SIGKILL, died.stderr[-2000:]
         assert ways() == before
