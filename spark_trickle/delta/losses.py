@@ -25,6 +25,7 @@ from spark_trickle.delta.plan import DELTA, TARGET, WEIGHT, Bag, Column, Delta, 
 from spark_trickle.delta.rules import RULES, change_of
 from spark_trickle.delta.rules.rule import added
 from spark_trickle.delta.shared import delta_of
+from spark_trickle.delta.staged import NONE_LARGE
 from spark_trickle.names import TableName
 from spark_trickle.sql.leaves import Leaf, SourceLeaf, StateLeaf, StepLeaf, Version
 from spark_trickle.sql.operators import (
@@ -73,20 +74,24 @@ class Fall:
         return leaf in self.changed if self.falling is None else leaf in self.falling
 
 
-def lost_rows(plan: MaintenancePlan, fall: Fall, *, known: bool = False) -> Delta | None:
+def lost_rows(
+    plan: MaintenancePlan, fall: Fall, *, known: bool = False, large: Mapping[Leaf, int] = NONE_LARGE
+) -> Delta | None:
     """The rows of the public node that may have lost a derivation, each once; None: none can have.
 
     Args:
         known: leave out those that are in `GONE`.
+        large: leaves with many rows, as for `delta`.
     """
     work = _Losses(fall, {node.leaf: node for node in plan.nodes})
     found = work.of_node(plan.public)
     if found is None:
         return None
-    tree: Operator = Distinct(_named(found, plan.public.columns))
+    # Only rows that are there: others would lead to others, perhaps for ever.
+    tree: Operator = Distinct(_there(plan.public, found))
     if known:
         tree = _same(tree, GONE, plan.public, MatchKind.ANTI)
-    return delta_of(tree)
+    return delta_of(tree, large)
 
 
 def removed(node: Node) -> Delta:
@@ -137,14 +142,25 @@ class _Losses:
             pass
         return _all(node)
 
-    def _of_groups(self, node: Node, groups: Groups) -> Operator | None:
-        """Groups of which a row went; or came, where more rows may take the group away (EXCEPT beside the circle)."""
-        counts = any(kept.column != groups.rows for kept in groups.kept)
-        touched = self.lost(groups.operator.input, both=counts or not self._inside(node.leaf))
+    def _only_told_apart(self, node: Node) -> bool:
+        """Is it a DISTINCT that reads a member? What went of its input was in one of its groups."""
+        groups = node.upkeep
+        if not isinstance(groups, Groups) or any(kept.column != groups.rows for kept in groups.kept):
+            return False
+        return self._inside(node.leaf)
+
+    def _touched(self, node: Node, groups: Groups) -> Operator | None:
+        """Keys of the groups of which a row went; or came, where that may take the group away (EXCEPT)."""
+        touched = self.lost(groups.operator.input, both=not self._only_told_apart(node))
         if touched is None:
             return None
         items = tuple(Item(f"_trickle_k{i}", key.expression) for i, key in enumerate(groups.operator.keys))
-        keys = Distinct(Project(touched, items))
+        return Distinct(Project(touched, items))
+
+    def _of_groups(self, node: Node, groups: Groups) -> Operator | None:
+        keys = self._touched(node, groups)
+        if keys is None:
+            return None
         same = tuple(
             exp.NullSafeEQ(this=column(name), expression=column(f"_trickle_k{i}")) for i, name in enumerate(groups.keys)
         )
@@ -189,10 +205,30 @@ class _Losses:
     def _scan(self, scan: Scan) -> Operator | None:
         if isinstance(scan.leaf, SourceLeaf) and self.fall.concerns(scan.leaf):
             return Scan(lost_step(scan.leaf.table), scan.items)
-        found = self.of_node(self.nodes[scan.leaf]) if scan.leaf in self.nodes else None
+        node = self.nodes.get(scan.leaf)
+        if node is None:
+            return None
+        if self._only_told_apart(node) and (found := self._by_keys(scan, node)) is not None:
+            return found
+        found = self.of_node(node)
         if found is None:
             return None
         return Project(found, tuple(Item(item.name, column(item.source)) for item in scan.items))
+
+    def _by_keys(self, scan: Scan, node: Node) -> Operator | None:
+        """Rows of a DISTINCT of which only its keys are read: they need not be looked for in its table."""
+        groups = node.upkeep
+        assert isinstance(groups, Groups)
+        place = {name: f"_trickle_k{i}" for i, name in enumerate(groups.keys)}
+        if not all(item.source in place for item in scan.items) or not self._concerned(groups.operator):
+            return None
+        try:
+            keys = self._touched(node, groups)
+        except _Untold:
+            return None
+        if keys is None:
+            return None
+        return Project(keys, tuple(Item(item.name, column(place[item.source])) for item in scan.items))
 
     def _terms(self, join: Join, *, both: bool) -> list[Operator]:
         terms: list[Operator] = []
@@ -296,6 +332,16 @@ def _all(node: Node) -> Operator:
     """All rows of a node."""
     leaf: Leaf = TARGET if node.leaf == StateLeaf("public") else node.leaf
     return Scan(leaf, tuple(ScanColumn(name, name) for name in node.columns))
+
+
+def _there(node: Node, found: Operator) -> Operator:
+    """Rows of a public node that are among some."""
+    names = tuple(f"_trickle_l{i}" for i, _ in enumerate(node.columns))
+    its = Project(found, tuple(Item(new, column(name)) for new, name in zip(names, node.columns, strict=True)))
+    same = tuple(
+        exp.NullSafeEQ(this=column(name), expression=column(new)) for new, name in zip(names, node.columns, strict=True)
+    )
+    return Match(Scan(TARGET, tuple(ScanColumn(name, name) for name in node.columns)), its, same, MatchKind.SEMI)
 
 
 def _same(rows: Operator, step: StepLeaf, node: Node, kind: MatchKind) -> Operator:

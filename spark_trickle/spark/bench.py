@@ -265,7 +265,8 @@ class Bench(Completeness):
         windows: Mapping[TableName, Mapping[TableName, Window]],
         summaries: Mapping[TableName, Mapping[str, str]],
     ) -> Mapping[TableName, int] | Broken:
-        found = take_away(self, members, windows, summaries)
+        with planned_for(self.workspace.session, small=True):
+            found = take_away(self, members, windows, summaries)
         if isinstance(found, Broken):
             return found
         for table in members:

@@ -96,7 +96,8 @@ class _Falling:
         """
         changed = {SourceLeaf(name): window.insert_only for name, window in self.windows.items()}
         falling = None if new is None else frozenset(SourceLeaf(name) for name in new)
-        query = lost_rows(self.plan, Fall(self.everyone, changed, falling), known=bool(self.gone))
+        fall = Fall(self.everyone, changed, falling)
+        query = lost_rows(self.plan, fall, known=bool(self.gone), large=self.leaves.large())
         if query is None:
             return None
         steps: dict[StepLeaf, exp.Expr] = {}

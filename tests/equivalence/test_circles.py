@@ -210,3 +210,12 @@ def test_rows_that_have_only_each_other_go_and_those_with_another_way_stay() -> 
     circle.refresh({"edges": [(1, 2), (1, 4), *ring], "seed": [(1,)], "attr": []})
     circle.refresh({"edges": [(1, 4), *ring], "seed": [(1,)], "attr": []})
     assert circle.rows("m") == Counter([(1,), (2,), (3,), (4,)])
+
+
+def test_a_row_that_was_never_there_leads_to_no_others() -> None:
+    """Numbers up to the first blocked one. To block it twice takes nothing away, and beyond it there is no end."""
+    query = "SELECT node FROM seed UNION ALL SELECT m.node + 1 FROM m LEFT ANTI JOIN attr ON attr.node = m.node + 1"
+    circle = Circle(BASE, {"m": query}, {"m": NODES})
+    for blocked, last in (([5], 4), ([5, 5], 4), ([5, 3], 2), ([4], 3)):
+        circle.refresh({"edges": [], "seed": [(1,)], "attr": [(node, True) for node in blocked]})
+        assert circle.rows("m") == Counter((node,) for node in range(1, last + 1))

@@ -103,7 +103,7 @@ class Circle:
             self._show(member.name, left)
 
     def _lost(self, member: Member, fall: Fall, new: Mapping[str, set[Row]], known: set[Row]) -> set[Row]:
-        change = lost_rows(member.kept.maintenance, fall, known=bool(known))
+        change = lost_rows(member.kept.maintenance, fall, known=bool(known), large=member.kept.large)
         if change is None:
             return set()
         for peer in fall.falling or ():
