@@ -78,7 +78,8 @@ def _other_case(name: str) -> str:
 def hostile(random: Random, tables: Iterable[str], columns: Iterable[str], streams: int) -> Naming:
     """Other names for tables (in other namespaces), stream tables, columns, aliases, CTEs and outputs."""
     given: dict[str, str] = {}
-    namespaces = ["default", *random.sample([n for n in _pool() if "." not in n], 2)]
+    # `lake.t` is a table of the catalog without a namespace, whatever namespaces there are.
+    namespaces = ["default", *random.sample([n for n in _pool() if "." not in n and n.lower() != "lake"], 2)]
     taken = _drawn(random, _pool())
     for name in (*tables, *(f"st{place}" for place in range(streams))):
         given[name] = f"{random.choice(namespaces)}\0{next(taken)}"
