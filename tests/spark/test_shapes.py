@@ -1,5 +1,5 @@
-"""The shapes of `tests/cases/shapes*.sql` on Spark and Iceberg: all are stream tables over the same three tables,
-through stories of everyday life.
+"""Shapes of `tests/cases/shapes*.sql` on Spark and Iceberg: all are stream tables over the same three tables, through
+stories of everyday life. `TRICKLE_SHAPES_SPARK_SEED` chooses others.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from tests.support.scripts import POOLS, TABLES
 from tests.support.seeds import first_seed
 
 CYCLES = 3
-TINY = 60
-"""So many with limits so low that every table is a large one: that takes longer."""
+MANY = (80, 40)
+"""So many with default limits, and so many with limits so low that every table is a large one: that takes longer."""
 OTHERWISE = frozenset(
     {
         # Spark 4.1 forgets below LIMIT which rows belong to which, where the two sides are of different types.
@@ -48,13 +48,13 @@ SOURCES = tuple(_source(table.name, table.columns) for table in TABLES)
 
 
 def made(seed: int, part: int) -> Lake:
-    """Half of the shapes with default settings, some others as if all tables were large; which is by chance."""
+    """Some shapes with default settings, others as if all tables were large; which is by chance."""
     random = Random(seed)
     pools = {id(column): POOLS[source.name][place] for source in SOURCES for place, column in enumerate(source.columns)}
     history, acts = everyday(random, SOURCES, CYCLES, lambda column: random.choice(pools[id(column)]))
     shapes = [shape for shape in random.sample(SHAPES, len(SHAPES)) if shape not in OTHERWISE][part::2]
     limits = tiny_limits(random) if part else {}
-    chosen = shapes[:TINY] if part else shapes
+    chosen = shapes[: MANY[part]]
     return Lake(seed, SOURCES, history, acts, tuple(Written(text, APPROXIMATE) for text in chosen), limits=limits)
 
 
