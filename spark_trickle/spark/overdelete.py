@@ -128,8 +128,8 @@ class _Falling:
         return f"{what}_{len(self.bench.workspace.views)}"
 
     def _all_gone(self) -> exp.Expr:
-        text = " UNION ALL ".join(f"SELECT * FROM {quote(rows.view)}" for rows in self.gone)
         if len(self.gone) == 1:
             return sql_name(quote(self.gone[0].view))
+        text = " UNION ALL ".join(f"SELECT * FROM {quote(rows.view)}" for rows in self.gone)
         view = self.leaves.name_view(self._view("gone"), self.bench.workspace.session.sql(text))
         return sql_name(quote(view))
