@@ -32,6 +32,7 @@ from spark_trickle.names import TableName, no_stream_table
 from spark_trickle.protecting import require_allowed
 from spark_trickle.refresh.resolve import operators_and_change, resolve_mode
 from spark_trickle.sql.statements import parse_statement, split_statements
+from spark_trickle.watching import Watch
 from spark_trickle.watermarking import CALLS as WATERMARK_CALLS
 from spark_trickle.watermarking import WatermarkCalls
 from spark_trickle.wire import Parts, assemble
@@ -99,6 +100,11 @@ class Engine(DefinitionCalls, GateCalls, GroupCalls, WatermarkCalls, FuseCalls):
     @property
     def settings(self) -> Settings:
         return self._parts.settings
+
+    @property
+    def watch(self) -> Watch:
+        """Moments of the lake, read again and again without Spark: for pages and metrics."""
+        return self._parts.watch
 
     def sql(self, text: str) -> DataFrame:
         """Run Spark SQL, or one of our statements; several may be given, the last one's answer is returned."""
@@ -198,7 +204,8 @@ class Engine(DefinitionCalls, GateCalls, GroupCalls, WatermarkCalls, FuseCalls):
 
     def why(self, name: str) -> views.WhyAnswer:
         """Every reason that it is not refreshing, transitively, and what to do about each."""
-        from spark_trickle.why import Known, why
+        from spark_trickle.known import Known
+        from spark_trickle.why import why
 
         parts = self._parts
         with parts.catalog.read() as conn:

@@ -12,7 +12,7 @@ from spark_trickle.model.frontier import Pin, Pointer
 from spark_trickle.model.meaning import Meaning
 from spark_trickle.model.publication import Cut, Publication
 from spark_trickle.model.refresh import HistoryRow
-from spark_trickle.model.standing import Failure, LeaseRow, Standing
+from spark_trickle.model.standing import Failure, LeaseRow, Standing, UnderWay
 from spark_trickle.model.stream_table import Source, StreamTable
 from spark_trickle.names import TableName
 
@@ -238,6 +238,8 @@ class SchedulerCatalog(CatalogPort, Protocol):
 
     def take_lease(self, holder: str, now: datetime, expires_at: datetime) -> LeaseRow | None: ...
 
-    def renew_lease(self, token: int, expires_at: datetime, ticked_at: datetime | None = None) -> None: ...
+    def renew_lease(
+        self, token: int, expires_at: datetime, ticked_at: datetime | None = None, running: Iterable[UnderWay] = ()
+    ) -> None: ...
 
     def give_back_lease(self, token: int) -> None: ...

@@ -7,40 +7,23 @@ any process can ask, whether a scheduler runs or not.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from dataclasses import replace
+from datetime import datetime
 
-from spark_trickle.graph.units import plan_units
 from spark_trickle.holds.held_back import AlignedVersions, held_back, waiting
 from spark_trickle.holds.rule import Held
 from spark_trickle.holds.rules import by_unit, held
+from spark_trickle.known import Known
 from spark_trickle.model.frontier import Pointer
 from spark_trickle.model.hold import Hold, HoldCode
-from spark_trickle.model.publication import Cut
-from spark_trickle.model.standing import LeaseRow, Standing
 from spark_trickle.model.stream_table import RefreshMode, Status, StreamTable
 from spark_trickle.names import TableName, no_stream_table
 from spark_trickle.refresh.damage import put_back, renamed_to
 from spark_trickle.refresh.decide import written_past
 from spark_trickle.refresh.run import dag_of
-from spark_trickle.scheduler.board import Board, make_board
+from spark_trickle.scheduler.board import Board
 from spark_trickle.scheduler.plan import has_work
 from spark_trickle.views import Reason, WhyAnswer
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
-    """What there is to know at one moment."""
-
-    cut: Cut
-    standings: Mapping[TableName, Standing]
-    lease: LeaseRow
-    now: datetime
-    default_schedule: timedelta
-    stuck_after: timedelta = timedelta()
-
-    def board(self) -> Board:
-        return make_board(plan_units(self.cut.tables, self.cut.groups), self.cut.tables, self.default_schedule)
 
 
 def why(name: TableName, known: Known) -> WhyAnswer:

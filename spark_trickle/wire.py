@@ -32,6 +32,7 @@ from spark_trickle.scheduler.loop import Pace, Scheduler
 from spark_trickle.spark.sessions import LakeAddress, Sessions
 from spark_trickle.spark.stores import refuse_ours
 from spark_trickle.spark.workspace import Workspaces
+from spark_trickle.watching import Watch
 from spark_trickle.watermarking import Watermarking
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ class Parts:
     watermarking: Watermarking
     fusing: Fusing
     scheduler: Scheduler
+    watch: Watch
     notify: Observer
 
     def close(self) -> None:
@@ -141,6 +143,7 @@ def assemble(settings: Settings, spark: SparkSession | None, observers: Iterable
         _watermarking(settings, catalog, clock, sessions),
         Fusing(catalog, clock, settings.fuse_default_ceiling, sessions.named),
         scheduler,
+        _watch(settings, catalog, clock),
         notify,
     )
 
@@ -163,6 +166,11 @@ def _scheduler(settings: Settings, catalog: Catalog, refresher: Refresher, clock
             stuck_after=timedelta(seconds=settings.watermark_holdback_timeout),
         ),
     )
+
+
+def _watch(settings: Settings, catalog: Catalog, clock: Clock) -> Watch:
+    default = timedelta(seconds=settings.default_schedule_seconds)
+    return Watch(catalog, clock, default, timedelta(seconds=settings.watermark_holdback_timeout))
 
 
 def _watermarking(settings: Settings, catalog: Catalog, clock: Clock, sessions: Sessions) -> Watermarking:

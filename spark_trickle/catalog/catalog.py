@@ -19,6 +19,7 @@ from spark_trickle.catalog import (
     generation,
     groups,
     history,
+    interventions,
     lease,
     pointers,
     standings,
@@ -31,9 +32,10 @@ from spark_trickle.events import Observer, Step, StepReached
 from spark_trickle.model.frontier import Pointer
 from spark_trickle.model.gate import Gate, GateChange, GateEvent
 from spark_trickle.model.groups import DeclaredGroup
+from spark_trickle.model.intervention import Intervention, InterventionStatus
 from spark_trickle.model.publication import Cut, Publication, Swap
 from spark_trickle.model.refresh import HistoryRow
-from spark_trickle.model.standing import Failure, LeaseRow, Standing
+from spark_trickle.model.standing import Failure, LeaseRow, Standing, UnderWay
 from spark_trickle.model.stream_table import StreamTable
 from spark_trickle.model.watermark import WatermarkChange, WatermarkColumn, WatermarkGroup, Watermarks
 from spark_trickle.names import TableName
@@ -158,11 +160,16 @@ class Catalog:
             return lease.take(connection, holder, now, expires_at)
 
     def renew_lease(
-        self, token: int, expires_at: datetime, ticked_at: datetime | None = None, conn: Connection | None = None
+        self,
+        token: int,
+        expires_at: datetime,
+        ticked_at: datetime | None = None,
+        running: Iterable[UnderWay] = (),
+        conn: Connection | None = None,
     ) -> None:
-        """Stay the scheduler; DeposedError when somebody else has become it."""
+        """Stay the scheduler, and say what is under way; DeposedError when somebody else has become it."""
         with self._writing(conn) as connection:
-            lease.renew(connection, token, expires_at, ticked_at)
+            lease.renew(connection, token, expires_at, ticked_at, running)
 
     def give_back_lease(self, token: int, conn: Connection | None = None) -> None:
         with self._writing(conn) as connection:
@@ -301,9 +308,33 @@ class Catalog:
                 raise NotFoundError(stream_tables.KIND, name)
             return found
 
+    def history_between(
+        self, after: int, since: datetime, limit: int, conn: Connection | None = None
+    ) -> tuple[tuple[int, HistoryRow], ...]:
+        """Rows that were written after the one of that number and began since then, with theirs; oldest first."""
+        with self._reading(conn) as connection:
+            return history.between(connection, after, since, limit)
+
     def prune_history(self, older_than: datetime, conn: Connection | None = None) -> int:
         with self._writing(conn) as connection:
+            interventions.prune(connection, older_than)
             return history.prune(connection, older_than)
+
+    def begin_intervention(self, action: str, subject: str, by: str, via: str, at: datetime) -> int:
+        """Write down what somebody does by hand, when it begins; gives its number."""
+        with self.write() as connection:
+            return interventions.begin(connection, action, subject, by, via, at)
+
+    def end_intervention(self, number: int, status: InterventionStatus, detail: str | None, took_ms: float) -> None:
+        with self.write() as connection:
+            interventions.end(connection, number, status, detail, took_ms)
+
+    def interventions(
+        self, subject: str | None = None, limit: int = 20, conn: Connection | None = None
+    ) -> tuple[Intervention, ...]:
+        """What people did by hand, newest first."""
+        with self._reading(conn) as connection:
+            return interventions.rows(connection, subject, limit)
 
     @contextmanager
     def _reading(self, given: Connection | None) -> Iterator[Connection]:

@@ -1,4 +1,7 @@
-"""Frontiers, pins, costs, meanings, fuses and names as JSON text, as columns hold them. The format is ours alone."""
+"""Frontiers, pins, costs, meanings, fuses, names and what is under way as JSON text, as columns hold them.
+
+The format is ours alone.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from spark_trickle.errors import InternalError
 from spark_trickle.model.frontier import Frontier, Pin
 from spark_trickle.model.fuse import Blown, ChangedRows, Diverged, FuseState, PendingChange
 from spark_trickle.model.meaning import Meaning
+from spark_trickle.model.standing import UnderWay
 from spark_trickle.model.stream_table import Costs
 from spark_trickle.names import TableName
 
@@ -49,6 +53,16 @@ def dump_frontier(frontier: Frontier) -> str:
 
 def load_frontier(text: str) -> Frontier:
     return Frontier(load_pins(text))
+
+
+def dump_under_way(running: Iterable[UnderWay]) -> str | None:
+    found = [{"tables": dump_names(each.tables), "since": each.since.isoformat()} for each in running]
+    return _dump(found) if found else None
+
+
+def load_under_way(text: str | None) -> tuple[UnderWay, ...]:
+    found = [] if text is None else _load(text)
+    return tuple(UnderWay(load_names(each["tables"]), datetime.fromisoformat(each["since"])) for each in found)
 
 
 def dump_names(names: Iterable[TableName]) -> str:

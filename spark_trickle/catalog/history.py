@@ -40,6 +40,13 @@ def rows(connection: Connection, name: str | None = None, limit: int | None = 20
     return tuple(_value(row) for row in connection.execute(query))
 
 
+def between(connection: Connection, after: int, since: datetime, limit: int) -> tuple[tuple[int, HistoryRow], ...]:
+    """The newest rows with a higher number that began since then, with their numbers, oldest first."""
+    query = select(HISTORY).where(HISTORY.c.id > after, HISTORY.c.started_at >= since)
+    found = connection.execute(query.order_by(HISTORY.c.id.desc()).limit(limit)).all()
+    return tuple((row.id, _value(row)) for row in reversed(found))
+
+
 def prune(connection: Connection, older_than: datetime) -> int:
     """Forget what started before that moment; gives how many rows."""
     return connection.execute(delete(HISTORY).where(HISTORY.c.started_at < older_than)).rowcount

@@ -288,8 +288,26 @@ LEASE = Table(
     Column("holder", Text),
     Column("expires_at", UtcDateTime),
     Column("ticked_at", UtcDateTime),
+    Column("running", Text),
 )
 """One row."""
+
+INTERVENTIONS = Table(
+    "trickle_interventions",
+    OURS,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    Column("action", _CHOICE, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("by", Text, nullable=False),
+    Column("via", _CHOICE, nullable=False),
+    Column("began_at", UtcDateTime, nullable=False),
+    Column("status", _CHOICE, nullable=False),
+    Column("detail", Text),
+    Column("duration_ms", Float(53)),
+    Index("trickle_interventions_by_subject", "subject", "id"),
+    sqlite_autoincrement=True,
+)
+"""What people did by hand."""
 
 ICEBERG_TABLES = Table(
     "iceberg_tables",

@@ -42,6 +42,14 @@ class Failure:
     """When to try again; None for permanent ones."""
 
 
+@dataclass(frozen=True, slots=True)
+class UnderWay:
+    """Stream tables that are being refreshed as one, and since when."""
+
+    tables: tuple[TableName, ...]
+    since: datetime
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseRow:
     """Who may schedule: the row that all schedulers of a lake share."""
@@ -53,6 +61,8 @@ class LeaseRow:
     expires_at: datetime | None
     ticked_at: datetime | None = None
     """When the last tick began."""
+    running: tuple[UnderWay, ...] = ()
+    """What the holder was refreshing when it last said so; what takes less than a second may never be told."""
 
     def live(self, now: datetime) -> bool:
         return self.holder is not None and self.expires_at is not None and self.expires_at > now

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import socket
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,10 +18,14 @@ from datetime import timedelta
 
 from spark_trickle.clock import Clock
 from spark_trickle.errors import DeposedError, SchedulerBusyError, TransientError
+from spark_trickle.model.standing import UnderWay
 from spark_trickle.ports import SchedulerCatalog
 
 _RENEWALS = 4
 """How often a lease is renewed before it would end."""
+_LOOK_SECONDS = 0.5
+_WORTH_TELLING = timedelta(seconds=0.5)
+"""How long a refresh runs before others are told of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +36,8 @@ class Lease:
     clock: Clock
     seconds: float
     holder: str
+    running: Callable[[], tuple[UnderWay, ...]] = tuple
+    """What is being refreshed now, for people to see."""
 
     @contextmanager
     def held(self, *, wait: Callable[[float], bool] | None = None) -> Iterator[int]:
@@ -61,10 +68,18 @@ class Lease:
                 raise SchedulerBusyError(found.holder, found.expires_at)
 
     def _renew(self, token: int, done: threading.Event) -> None:
-        while not done.wait(self.seconds / _RENEWALS):
+        every = self.seconds / _RENEWALS
+        told: tuple[UnderWay, ...] = ()
+        renewed = time.monotonic()
+        while not done.wait(min(every, _LOOK_SECONDS)):
             now = self.clock.now()
+            # What is done in a moment is not worth a transaction.
+            running = tuple(each for each in self.running() if now - each.since >= _WORTH_TELLING)
+            if running == told and time.monotonic() - renewed < every:
+                continue
             try:
-                self.catalog.renew_lease(token, now + timedelta(seconds=self.seconds), now)
+                self.catalog.renew_lease(token, now + timedelta(seconds=self.seconds), now, running)
+                renewed, told = time.monotonic(), running
             except DeposedError:
                 return  # the next publication says so
             except TransientError:

@@ -23,6 +23,7 @@ from spark_trickle.scheduler.board import Board
 from spark_trickle.scheduler.lease import Lease, holder_name
 from spark_trickle.scheduler.memory import Memory
 from spark_trickle.scheduler.tick import Tick, World
+from spark_trickle.scheduler.under_way import Running
 
 SUBJECT = "scheduler"
 """What notices of the scheduler itself are about."""
@@ -67,7 +68,8 @@ class Scheduler:
         self._turn = threading.Lock()
         self._memory = Memory(make_board)
         self._token = 0
-        self._lease = Lease(catalog, clock, pace.lease_seconds, holder_name())
+        running = Running(clock)
+        self._lease = Lease(catalog, clock, pace.lease_seconds, holder_name(), running)
         self._pool = ThreadPoolExecutor(pace.workers, thread_name_prefix="trickle-refresh")
         self._world = World(
             catalog=catalog,
@@ -80,6 +82,7 @@ class Scheduler:
             stale_gate=pace.stale_gate,
             stuck_after=pace.stuck_after,
             stopping=self._stop.is_set,
+            refreshing=running.refreshing,
         )
 
     def close(self) -> None:

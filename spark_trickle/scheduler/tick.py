@@ -10,6 +10,7 @@ import random
 import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor, Future
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -65,6 +66,8 @@ class World:
     stopwatch: Callable[[], float] = time.perf_counter
     """Seconds from any beginning: for how long things take, as `now` is for when they are."""
     stopping: Callable[[], bool] = lambda: False
+    refreshing: Callable[[tuple[TableName, ...]], AbstractContextManager[None]] = lambda _: nullcontext()
+    """Around each refresh: others may want to see that it runs."""
 
 
 @dataclass(slots=True)
@@ -133,15 +136,16 @@ class Tick:
         def refresh() -> UnitResult:
             began = self.world.stopwatch()
             pinned = cut if self.world.one_cut and not self._timed_out(unit) else self._newer(cut, names)
-            return self.world.refresher.refresh_at(
-                pinned,
-                names,
-                aligned=aligned,
-                group=self.board.group(unit),
-                fence=self.fence,
-                now=self.now,
-                remember=lambda table, _: self._remembered(unit, table, self.world.stopwatch() - began),
-            )
+            with self.world.refreshing(names):
+                return self.world.refresher.refresh_at(
+                    pinned,
+                    names,
+                    aligned=aligned,
+                    group=self.board.group(unit),
+                    fence=self.fence,
+                    now=self.now,
+                    remember=lambda table, _: self._remembered(unit, table, self.world.stopwatch() - began),
+                )
 
         return Job(refresh, frozenset(names))
 

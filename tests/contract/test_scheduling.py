@@ -11,8 +11,9 @@ from spark_trickle.catalog.catalog import Catalog
 from spark_trickle.catalog.rereading import CutReader
 from spark_trickle.errors import DeposedError
 from spark_trickle.model.gate import GateChange
+from spark_trickle.model.intervention import InterventionStatus
 from spark_trickle.model.publication import Publication, Swap
-from spark_trickle.model.standing import Failure, Standing
+from spark_trickle.model.standing import Failure, Standing, UnderWay
 from spark_trickle.model.stream_table import Status
 from spark_trickle.names import TableName
 from tests.support.catalog_values import NOON, history_row, stream_table
@@ -135,3 +136,35 @@ def test_a_cut_read_again_is_the_same_value_until_something_changes_and_then_equ
     assert known[-1].tables[T("a_first_one")].sources[0].table == T("elsewhere")
     catalog.swap([Swap(T("orders"), "m2", None)])
     assert moved() and not moved()
+
+
+def test_what_is_under_way_is_told_with_the_lease_and_gone_with_it(catalog: Catalog) -> None:
+    catalog.take_lease("a", NOON, NOON + TEN)
+    running = (UnderWay((TableName("s", "t`1"), TableName.parse("u")), NOON),)
+    catalog.renew_lease(1, NOON + 2 * TEN, NOON, running)
+    assert catalog.lease().running == running
+    catalog.renew_lease(1, NOON + 3 * TEN)
+    assert catalog.lease().running == ()
+    catalog.renew_lease(1, NOON + 3 * TEN, NOON, running)
+    catalog.give_back_lease(1)
+    assert catalog.lease().running == ()
+
+
+def test_what_people_do_is_written_when_it_begins_and_when_it_ends(catalog: Catalog) -> None:
+    first = catalog.begin_intervention("refresh", "totals", "ann", "page", NOON)
+    second = catalog.begin_intervention("suspend", "other", "ben", "api", NOON + TEN)
+    catalog.end_intervention(first, InterventionStatus.FAILED, "no such thing", 12.5)
+    newest, oldest = catalog.interventions()
+    assert (newest.id, newest.status, newest.duration_ms) == (second, InterventionStatus.RUNNING, None)
+    assert (oldest.by, oldest.via, oldest.detail, oldest.began_at) == ("ann", "page", "no such thing", NOON)
+    assert [each.id for each in catalog.interventions("totals")] == [first]
+    catalog.prune_history(NOON + TEN)
+    assert [each.id for each in catalog.interventions()] == [second]
+
+
+def test_history_is_read_on_from_a_row(catalog: Catalog) -> None:
+    catalog.record([history_row(name, started_at=NOON + i * TEN) for i, name in enumerate("abcd")])
+    numbers = [number for number, _ in catalog.history_between(0, NOON, 10)]
+    assert [row.name for _, row in catalog.history_between(numbers[1], NOON, 10)] == ["c", "d"]
+    assert [row.name for _, row in catalog.history_between(0, NOON + TEN, 10)] == ["b", "c", "d"]
+    assert [row.name for _, row in catalog.history_between(0, NOON, 2)] == ["c", "d"]

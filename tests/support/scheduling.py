@@ -17,6 +17,7 @@ from spark_trickle.catalog.rereading import CutReader
 from spark_trickle.errors import ComputeError, SchemaChangedError
 from spark_trickle.events import Event
 from spark_trickle.graph.units import plan_units
+from spark_trickle.known import Known
 from spark_trickle.model.gate import GateChange
 from spark_trickle.model.groups import DeclaredGroup
 from spark_trickle.model.publication import Cut
@@ -30,7 +31,7 @@ from spark_trickle.scheduler.board import Board, make_board
 from spark_trickle.scheduler.memory import Memory
 from spark_trickle.scheduler.tick import Tick, World
 from spark_trickle.views import WhyAnswer
-from spark_trickle.why import Known, why
+from spark_trickle.why import why
 from tests.support.catalog_values import NOON
 from tests.support.toy_lake import Contents, ToyLake
 

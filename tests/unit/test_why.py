@@ -11,13 +11,14 @@ import pytest
 from spark_trickle.errors import NotFoundError
 from spark_trickle.holds.rule import Situation
 from spark_trickle.holds.rules import held
+from spark_trickle.known import Known
 from spark_trickle.model.frontier import Pointer
 from spark_trickle.model.publication import Cut
 from spark_trickle.model.standing import LeaseRow
 from spark_trickle.model.stream_table import Status, StreamTable
 from spark_trickle.names import TableName
 from spark_trickle.views import WhyAnswer
-from spark_trickle.why import Known, why
+from spark_trickle.why import why
 from tests.support.catalog_values import NOON, stream_table
 from tests.support.scheduling import SLOWEST, Yard, yard
 

@@ -168,3 +168,17 @@ def test_stopping_finishes_the_unit_in_hand_and_starts_no_other(y: Yard) -> None
     assert running.refreshed() == ["a"]
     assert y.catalog.get(T("a")).populated and not y.catalog.get(T("b")).populated
     assert y.catalog.lease().holder is None
+
+
+def test_a_refresh_that_takes_a_while_is_told_while_it_runs(y: Yard) -> None:
+    going_on = threading.Event()
+
+    def wait(_name: TableName) -> None:
+        going_on.wait(10)
+
+    y.lake.before_write = wait
+    running = Running(scheduler(y))
+    assert soon(lambda: [each.tables for each in y.catalog.lease().running] == [(T("a"),)])
+    going_on.set()
+    assert soon(lambda: y.catalog.lease().running == ())
+    running.stop()
