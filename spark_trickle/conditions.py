@@ -7,7 +7,7 @@ as long as its sources stand still, however long ago its last refresh was.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -54,6 +54,8 @@ class Condition:
     """In a few words."""
     since: datetime | None = None
     """When it began to be so, where that is known: the failure, the change that is not in yet, the refresh."""
+    behind_since: datetime | None = None
+    """When the first change was made that is not in yet; None: there is none, or nobody knows."""
     due_at: datetime | None = None
     """When it is refreshed next if its sources have changed; None: nothing is known to be due."""
     codes: tuple[HoldCode, ...] = ()
@@ -75,14 +77,27 @@ def conditions(
         unit = board.unit_of[name]
         aligned = aligned_of.get(name)
         heads = known.cut.pointers if aligned is None else aligned.of(known.cut).pointers
+        behind = _behind_since(table, heads, changed_since)
         if name in since:
-            found[name] = Condition(state=State.REFRESHING, because="it is being refreshed", since=since[name])
+            condition = Condition(state=State.REFRESHING, because="it is being refreshed", since=since[name])
         elif (stopped := _stopped(table, known, by_name.get(name, ()), of_unit.get(unit, ()))) is not None:
-            found[name] = stopped
+            condition = stopped
         else:
             due = board.due_at(unit, known.cut.tables, known.standings, None)
-            found[name] = _running(table, board.rhythms[name], heads, due, known.now, changed_since)
+            condition = _running(table, board.rhythms[name], heads, due, known.now, behind)
+        found[name] = replace(condition, behind_since=behind)
     return found
+
+
+def _moved(table: StreamTable, heads: Mapping[TableName, Pointer]) -> list[Pin]:
+    return [pin for pin in table.frontier.pins if pin.table in heads and heads[pin.table].location != pin.location]
+
+
+def _behind_since(
+    table: StreamTable, heads: Mapping[TableName, Pointer], changed_since: ChangedSince
+) -> datetime | None:
+    moments = (changed_since(pin, heads[pin.table]) for pin in _moved(table, heads))
+    return min((moment for moment in moments if moment is not None), default=None)
 
 
 def _stopped(table: StreamTable, known: Known, own: tuple[Hold, ...], of_unit: tuple[Hold, ...]) -> Condition | None:
@@ -119,16 +134,14 @@ def _running(
     heads: Mapping[TableName, Pointer],
     due: datetime,
     now: datetime,
-    changed_since: ChangedSince,
+    since: datetime | None,
 ) -> Condition:
     """Nothing is in its way: whether it has what its sources have."""
     if not table.populated:
         return Condition(state=State.EMPTY, because="it was created and holds nothing yet", since=table.created_at)
     if not has_work([table], heads):
         return Condition(state=State.FRESH, because="nothing that it reads has changed")
-    moved = [pin for pin in table.frontier.pins if pin.table in heads and heads[pin.table].location != pin.location]
-    moments = [changed_since(pin, heads[pin.table]) for pin in moved]
-    since = min((moment for moment in moments if moment is not None), default=None)
+    moved = _moved(table, heads)
     what = ", ".join(f"'{pin.table}'" for pin in moved[:3]) or "something that it reads"
     what += f" and {len(moved) - 3} more" if len(moved) > 3 else ""
     if since is not None and now > promised(rhythm, since) + GRACE:

@@ -6,7 +6,9 @@ Whom gates hold is in `holds`; how they are kept is in `catalog.gates`.
 from __future__ import annotations
 
 import getpass
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -124,8 +126,24 @@ def opening(names: Iterable[TableName], at: datetime) -> tuple[GateChange, ...]:
     return tuple(GateChange(source=name, gated=False, at=at, by=who()) for name in names)
 
 
+_ACTING: ContextVar[str | None] = ContextVar("acting", default=None)
+
+
+@contextmanager
+def acting_as(name: str) -> Iterator[None]:
+    """What is done in here is done by this person, whoever's process it is."""
+    before = _ACTING.set(name)
+    try:
+        yield
+    finally:
+        _ACTING.reset(before)
+
+
 def who() -> str:
-    """The user of the machine: what `gated_by` and `advanced_by` say."""
+    """Who does something: what `gated_by` and `advanced_by` say. Mostly the user of the machine."""
+    acting = _ACTING.get()
+    if acting is not None:
+        return acting
     try:
         return getpass.getuser()
     except (KeyError, OSError, ImportError):

@@ -126,8 +126,9 @@ def assemble(settings: Settings, spark: SparkSession | None, observers: Iterable
         fuse_default_ceiling=settings.fuse_default_ceiling,
     )
     definitions = Definitions(catalog, lake, clock, refresher, notify, settings.allow_circular)
-    stale = timedelta(seconds=settings.gate_stale_warning_seconds)
-    gating = Gating(catalog, clock, notify, stale, named=sessions.named)
+    gating = Gating(
+        catalog, clock, notify, timedelta(seconds=settings.gate_stale_warning_seconds), named=sessions.named
+    )
     scheduler = _scheduler(settings, catalog, refresher, clock, notify)
     return Parts(
         settings,

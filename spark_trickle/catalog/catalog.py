@@ -34,7 +34,7 @@ from spark_trickle.model.gate import Gate, GateChange, GateEvent
 from spark_trickle.model.groups import DeclaredGroup
 from spark_trickle.model.intervention import Intervention, InterventionStatus
 from spark_trickle.model.publication import Cut, Publication, Swap
-from spark_trickle.model.refresh import HistoryRow
+from spark_trickle.model.refresh import Activity, HistoryRow
 from spark_trickle.model.standing import Failure, LeaseRow, Standing, UnderWay
 from spark_trickle.model.stream_table import StreamTable
 from spark_trickle.model.watermark import WatermarkChange, WatermarkColumn, WatermarkGroup, Watermarks
@@ -308,12 +308,10 @@ class Catalog:
                 raise NotFoundError(stream_tables.KIND, name)
             return found
 
-    def history_between(
-        self, after: int, since: datetime, limit: int, conn: Connection | None = None
-    ) -> tuple[tuple[int, HistoryRow], ...]:
-        """Rows that were written after the one of that number and began since then, with theirs; oldest first."""
+    def activity(self, after: int, since: datetime, limit: int, conn: Connection | None = None) -> tuple[Activity, ...]:
+        """The history in short, of what was written after the row of that number and began since then; oldest first."""
         with self._reading(conn) as connection:
-            return history.between(connection, after, since, limit)
+            return history.activity(connection, after, since, limit)
 
     def prune_history(self, older_than: datetime, conn: Connection | None = None) -> int:
         with self._writing(conn) as connection:

@@ -14,10 +14,11 @@ from sqlalchemy import Connection, Row, delete, insert, select
 
 from spark_trickle.catalog import documents
 from spark_trickle.catalog.tables import HISTORY
-from spark_trickle.model.refresh import Action, HistoryRow, Outcome
+from spark_trickle.model.refresh import Action, Activity, HistoryRow, Outcome
 
 _SAME = tuple(field.name for field in fields(HistoryRow) if field.name not in {"action", "status", "frontier", "group"})
 """Fields that lie in a column of their own name, as they are."""
+_IN_SHORT = tuple(field.name for field in fields(Activity))
 
 
 def append(connection: Connection, *rows: HistoryRow) -> None:
@@ -40,11 +41,15 @@ def rows(connection: Connection, name: str | None = None, limit: int | None = 20
     return tuple(_value(row) for row in connection.execute(query))
 
 
-def between(connection: Connection, after: int, since: datetime, limit: int) -> tuple[tuple[int, HistoryRow], ...]:
-    """The newest rows with a higher number that began since then, with their numbers, oldest first."""
-    query = select(HISTORY).where(HISTORY.c.id > after, HISTORY.c.started_at >= since)
+def activity(connection: Connection, after: int, since: datetime, limit: int) -> tuple[Activity, ...]:
+    """The newest rows with a higher number that began since then, without what takes long to read; oldest first."""
+    columns = [HISTORY.c[name] for name in _IN_SHORT]
+    query = select(*columns).where(HISTORY.c.id > after, HISTORY.c.started_at >= since)
     found = connection.execute(query.order_by(HISTORY.c.id.desc()).limit(limit)).all()
-    return tuple((row.id, _value(row)) for row in reversed(found))
+    return tuple(
+        Activity(**{**row._mapping, "action": Action(row.action), "status": Outcome(row.status)})
+        for row in reversed(found)
+    )
 
 
 def prune(connection: Connection, older_than: datetime) -> int:

@@ -13,7 +13,19 @@ from typing import Annotated
 import typer
 
 from spark_trickle import __version__
-from spark_trickle.cli import demo, doctor, fuses, gates, groups, reading, scheduling, scripts, tables, watermarks
+from spark_trickle.cli import (
+    demo,
+    doctor,
+    fuses,
+    gates,
+    groups,
+    reading,
+    scheduling,
+    scripts,
+    serving,
+    tables,
+    watermarks,
+)
 from spark_trickle.cli.output import OutputFormat, output_for, show_notices
 from spark_trickle.cli.session import Session, session_of
 from spark_trickle.errors import StreamTableError
@@ -54,6 +66,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     gates.ungate,
     gates.gates,
     groups.groups,
+    serving.serve,
     doctor.doctor,
 )
 

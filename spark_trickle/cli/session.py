@@ -19,6 +19,7 @@ from spark_trickle.errors import UserError
 
 if TYPE_CHECKING:
     from spark_trickle.engine import Engine
+    from spark_trickle.events import Observer
 
 
 @dataclass
@@ -29,6 +30,8 @@ class Session:
     catalog: str | None = None
     debug: bool = False
     output: Output = field(default_factory=TextOutput)
+    observers: tuple[Observer, ...] = ()
+    """Who is told of events, once there is an engine."""
     _engine: Engine | None = None
     _spark_started: bool = False
 
@@ -39,7 +42,7 @@ class Session:
             # Not at the top: the database layer takes a while to import, and `--help` does not need it.
             import spark_trickle
 
-            self._engine = spark_trickle.connect(self.warehouse, catalog=self.catalog)
+            self._engine = spark_trickle.connect(self.warehouse, catalog=self.catalog, observers=self.observers)
         return self._engine
 
     @property

@@ -74,6 +74,23 @@ class HistoryRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Activity:
+    """A line of the history in short, for counting and drawing many."""
+
+    id: int
+    """Higher than that of every line that was written before."""
+    name: str
+    action: Action
+    status: Outcome
+    mode: str | None
+    started_at: datetime
+    duration_ms: float
+    rows_inserted: int
+    rows_deleted: int
+    initiated_by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
     """Contents against the query at the frontier, as multisets."""
 

@@ -13,6 +13,7 @@ from spark_trickle.errors import DeposedError
 from spark_trickle.model.gate import GateChange
 from spark_trickle.model.intervention import InterventionStatus
 from spark_trickle.model.publication import Publication, Swap
+from spark_trickle.model.refresh import Action
 from spark_trickle.model.standing import Failure, Standing, UnderWay
 from spark_trickle.model.stream_table import Status
 from spark_trickle.names import TableName
@@ -164,7 +165,8 @@ def test_what_people_do_is_written_when_it_begins_and_when_it_ends(catalog: Cata
 
 def test_history_is_read_on_from_a_row(catalog: Catalog) -> None:
     catalog.record([history_row(name, started_at=NOON + i * TEN) for i, name in enumerate("abcd")])
-    numbers = [number for number, _ in catalog.history_between(0, NOON, 10)]
-    assert [row.name for _, row in catalog.history_between(numbers[1], NOON, 10)] == ["c", "d"]
-    assert [row.name for _, row in catalog.history_between(0, NOON + TEN, 10)] == ["b", "c", "d"]
-    assert [row.name for _, row in catalog.history_between(0, NOON, 2)] == ["c", "d"]
+    numbers = [row.id for row in catalog.activity(0, NOON, 10)]
+    assert [row.name for row in catalog.activity(numbers[1], NOON, 10)] == ["c", "d"]
+    assert [row.name for row in catalog.activity(0, NOON + TEN, 10)] == ["b", "c", "d"]
+    assert [row.name for row in catalog.activity(0, NOON, 2)] == ["c", "d"]
+    assert catalog.activity(numbers[2], NOON, 1)[0].action is Action.DIFFERENTIAL
