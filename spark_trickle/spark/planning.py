@@ -11,9 +11,11 @@ if TYPE_CHECKING:
 
 _FOR_CHANGES = {
     # Spark 4.1 fails ("key not found") on EXISTS and a union: when it looks for what else must be true of the union's
-    # rows, and when it moves EXISTS as a value into the union's branches. Our SQL needs neither.
+    # rows, and when it moves EXISTS as a value into the union's branches, which two of its rules do. Our SQL needs none.
     "spark.sql.constraintPropagation.enabled": "false",
-    "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.PushProjectionThroughUnion",
+    "spark.sql.optimizer.excludedRules": ",".join(
+        f"org.apache.spark.sql.catalyst.optimizer.{rule}" for rule in ("PushProjectionThroughUnion", "CombineUnions")
+    ),
     # The JVM never compiles a method of more than 8,000 bytes: operators that do not fit into one are run one by one.
     "spark.sql.codegen.hugeMethodLimit": "8000",
 }

@@ -104,3 +104,18 @@ def test_steps_after_pipes_are_taken_one_after_the_other(engine: Engine) -> None
             "w = n)",
         ],
     )
+
+
+def test_outer_joins_of_united_rows_are_kept_though_spark_cannot_plan_exists_over_a_union(engine: Engine) -> None:
+    load(engine)
+    united = "(SELECT id, k FROM t UNION ALL SELECT w, k FROM u UNION ALL SELECT 9, 'x')"
+    keep(
+        engine,
+        [
+            f"SELECT a.id, b.w FROM {united} a LEFT JOIN u b ON a.k = b.k",
+            f"SELECT b.k, COUNT(*) AS n, MAX(a.id) AS m FROM {united} a FULL JOIN u b ON a.k = b.k GROUP BY b.k",
+            "SELECT c.a, u.w FROM (VALUES (3, 'x'), (2, 'y')) AS c(a, k) LEFT JOIN u ON u.k = c.k WHERE c.a = -c.a",
+            "SELECT MAX(u.w) AS m, COUNT(*) AS n FROM (VALUES (3, 'x'), (2, 'y')) AS c(a, k) LEFT JOIN u ON u.k = c.k "
+            "WHERE c.a < 3",
+        ],
+    )
