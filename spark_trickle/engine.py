@@ -21,8 +21,10 @@ from spark_trickle.fusing import FuseCalls
 from spark_trickle.gating import CALLS as GATE_CALLS
 from spark_trickle.gating import GateCalls
 from spark_trickle.graph.dag import data_flow
+from spark_trickle.graph.units import plan_units
 from spark_trickle.grouping import CALLS as GROUP_CALLS
 from spark_trickle.grouping import GroupCalls
+from spark_trickle.holds.alignment import governing_groups
 from spark_trickle.logs import log_event
 from spark_trickle.model.groups import GroupOrigin
 from spark_trickle.model.refresh import HistoryRow, RefreshOutcome, Verification
@@ -151,15 +153,18 @@ class Engine(DefinitionCalls, GateCalls, GroupCalls, WatermarkCalls, FuseCalls):
     def status(self, name: str | None = None) -> Any:
         """What is known of one stream table, or of all (a list)."""
         now, catalog = self._parts.clock.now(), self._parts.catalog
+        wanted = None if name is None else self._named(name)
         with catalog.read() as conn:
-            tables, standings = catalog.stream_tables(conn), catalog.standings(conn)
-            shown = tables if name is None else (catalog.get(self._named(name), conn),)
-        numbers = scc_ids(tables)
+            standings = catalog.standings(conn, wanted)
+            shown = catalog.stream_tables(conn) if wanted is None else (catalog.get(wanted, conn),)
+            # The number of a circle depends on which others there are; most stream tables are in none.
+            others = catalog.stream_tables(conn) if wanted is not None and catalog.reads_itself(wanted, conn) else shown
+        numbers = scc_ids(others)
         rows = [
             views.status_of(table, now, scc_id=numbers.get(table.name), standing=standings.get(table.name))
             for table in shown
         ]
-        return rows if name is None else rows[0]
+        return rows if wanted is None else rows[0]
 
     def scc_status(self) -> list[SccStatus]:
         """The circles of stream tables, and how many rounds each took the last time."""
@@ -171,15 +176,19 @@ class Engine(DefinitionCalls, GateCalls, GroupCalls, WatermarkCalls, FuseCalls):
 
     def explain(self, name: str) -> views.Explanation:
         """How a stream table is kept: operators, delta SQL, mode and why, sources, frontier."""
-        table = self._parts.catalog.get(self._named(name))
-        group = self._parts.grouping.of(table.name)
+        catalog = self._parts.catalog
+        with catalog.read() as conn:
+            table = catalog.get(self._named(name), conn)
+            tables = {each.name: each for each in catalog.stream_tables(conn)}
+            declared, marks = catalog.refresh_groups(conn), catalog.watermarks(conn)
+        group = plan_units(tables, declared).of(table.name).group
         together = group.members if group is not None and group.origin is not GroupOrigin.CIRCLE else ()
-        flow = data_flow(self._parts.catalog.stream_tables())
+        flow = data_flow(tables.values())
         circle = flow.circle_of(table.name)
         way = flow.way_round(circle) if circle else ()
         explained = views.explanation_of(table, diamond_group=together, circle=way)
         tree, change = operators_and_change(explained.tree)
-        governing = tuple(row.group_name for row in self.watermark_status() if str(table.name) in row.governed)
+        governing = tuple(group.name for group in governing_groups(table.name, marks, tables))
         return replace(explained, tree=tree, delta_sql=change, watermark_groups=governing)
 
     def explain_query(self, sql: str) -> views.Explanation:

@@ -13,7 +13,7 @@ from spark_trickle.catalog.catalog import Catalog
 from spark_trickle.clock import Clock
 from spark_trickle.graph.declaring import declare
 from spark_trickle.graph.units import Units, plan_units
-from spark_trickle.model.groups import DeclaredGroup, Group, GroupOrigin, Isolation
+from spark_trickle.model.groups import DeclaredGroup, GroupOrigin, Isolation
 from spark_trickle.model.stream_table import DiamondSchedulePolicy
 from spark_trickle.names import TableName
 
@@ -154,11 +154,6 @@ class Grouping:
             )
             for group in units.groups
         ]
-
-    def of(self, name: TableName) -> Group | None:
-        """The group that a stream table is in."""
-        units, _ = self._units()
-        return units.of(name).group
 
     def _units(self) -> tuple[Units, dict[str, int]]:
         with self.catalog.read() as conn:

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from spark_trickle.holds.held_back import AlignedVersions, held_back, waiting
+from spark_trickle.holds.aligned import AlignedVersions
+from spark_trickle.holds.held_back import held_back, waiting
 from spark_trickle.holds.rule import Held
 from spark_trickle.holds.rules import by_unit, held
 from spark_trickle.known import Known
@@ -36,7 +37,8 @@ def why(name: TableName, known: Known) -> WhyAnswer:
     above, circle = dag.upstream(name), dag.circle_of(name)
     ancestors = [tables[each] for each in sorted(above) if each in tables]
     situation = board.situation(known.cut, known.now, standings=known.standings, stuck_after=known.stuck_after)
-    found, aligned_of = held(situation), held_back(situation).aligned_of
+    back = held_back(situation)
+    found, aligned_of = held(replace(situation, back=back)), back.aligned_of
     unit = board.unit_of[name]
     beside = [hold for hold in by_unit(found, board.unit_of).get(unit, ()) if hold.member not in {name, *above}]
     reasons = [

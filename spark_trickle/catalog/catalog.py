@@ -142,10 +142,10 @@ class Catalog:
                 standings.fail(connection, failure, self._max_consecutive_errors)
             history.extend(connection, rows)
 
-    def standings(self, conn: Connection | None = None) -> dict[TableName, Standing]:
-        """What the scheduler remembers, by name."""
+    def standings(self, conn: Connection | None = None, of: TableName | None = None) -> dict[TableName, Standing]:
+        """What the scheduler remembers, of all or of one, by name."""
         with self._reading(conn) as connection:
-            return standings.read(connection)
+            return standings.read(connection, of)
 
     def lease(self, conn: Connection | None = None) -> LeaseRow:
         """Who schedules."""
@@ -257,6 +257,11 @@ class Catalog:
     def stream_tables(self, conn: Connection | None = None) -> tuple[StreamTable, ...]:
         with self._reading(conn) as connection:
             return stream_tables.all(connection)
+
+    def reads_itself(self, name: TableName, conn: Connection | None = None) -> bool:
+        """Whether a stream table is in a circle."""
+        with self._reading(conn) as connection:
+            return stream_tables.reads_itself(connection, name)
 
     def dependents(self, name: TableName, conn: Connection | None = None) -> tuple[TableName, ...]:
         with self._reading(conn) as connection:

@@ -121,6 +121,17 @@ def dependents(connection: Connection, table: TableName) -> tuple[TableName, ...
     return tuple(sorted({TableName(namespace, name) for namespace, name in connection.execute(query)}))
 
 
+def reads_itself(connection: Connection, name: TableName) -> bool:
+    """Whether it depends on itself, by whatever way: it is in a circle. Only what is above it is looked at."""
+    # Views are no part of the way: what they read is read directly.
+    read = select(_S.source_namespace, _S.source_name).where(_S.kind != "VIEW")
+    above = read.where(_S.namespace == name.namespace, _S.name == name.name).cte("above", recursive=True)
+    further = read.where(_S.namespace == above.c.source_namespace, _S.name == above.c.source_name)
+    above = above.union(further)
+    itself = above.c.source_namespace == name.namespace, above.c.source_name == name.name
+    return connection.execute(select(above.c.source_name).where(*itself)).first() is not None
+
+
 def _is(name: TableName) -> ColumnElement[bool]:
     return and_(_C.namespace == name.namespace, _C.name == name.name)
 

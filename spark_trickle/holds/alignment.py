@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from spark_trickle.holds.rule import Readers, dependents
+from spark_trickle.holds.aligned import moment
+from spark_trickle.holds.rule import Readers, dependents, readers_of
 from spark_trickle.holds.stale import shown
 from spark_trickle.model.stream_table import RefreshMode, StreamTable
 from spark_trickle.model.watermark import Watermark, WatermarkGroup, Watermarks
@@ -65,6 +66,14 @@ def governed(
     }
 
 
+def governing_groups(
+    name: TableName, marks: Watermarks, tables: Mapping[TableName, StreamTable]
+) -> tuple[WatermarkGroup, ...]:
+    """The groups that govern a stream table."""
+    readers = readers_of(tables.values())
+    return tuple(group for group in marks.groups if name in governed(group, tables, readers))
+
+
 def stuck_since(source: TableName, marks: Watermarks) -> datetime | None:
     """Since when a source of a group stands still: its last advance, or the group it was to be ready for."""
     if source in marks.latest:
@@ -85,12 +94,3 @@ def stuck_text(source: TableName, marks: Watermarks, now: datetime) -> str:
     assert since is not None  # only sources of groups are asked about
     where = f"is at {moment(marks.latest[source].watermark)}" if source in marks.latest else "has none yet"
     return f"the watermark of '{source}' {where} and has not advanced for {shown(now - since)}: it is stuck"
-
-
-def moment(at: datetime) -> str:
-    """
-    >>> from datetime import UTC
-    >>> moment(datetime(2026, 3, 1, 12, tzinfo=UTC)), moment(datetime(2026, 3, 1, 12, 0, 0, 5000, tzinfo=UTC))
-    ('2026-03-01 12:00:00 UTC', '2026-03-01 12:00:00.005000 UTC')
-    """
-    return f"{at:%Y-%m-%d %H:%M:%S}{f'.{at:%f}' if at.microsecond else ''} UTC"

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from spark_trickle.holds.gated import gated
 from spark_trickle.holds.stale import is_stale
@@ -28,16 +29,9 @@ class SourceGate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BootstrapGateStatus:
+class BootstrapGateStatus(SourceGate):
     """One gate, as `bootstrap_gate_status` lists it."""
 
-    source_table: str
-    schema_name: str
-    gated: bool
-    gated_at: datetime
-    ungated_at: datetime | None
-    gated_by: str
-    auto_ungate_on_watermark: bool
     gate_duration: timedelta
     """How long it has been closed, or was."""
     affected_stream_tables: tuple[str, ...]
@@ -47,15 +41,7 @@ class BootstrapGateStatus:
 
 
 def source_gate(gate: Gate) -> SourceGate:
-    return SourceGate(
-        source_table=gate.source.name,
-        schema_name=gate.source.namespace,
-        gated=gate.gated,
-        gated_at=gate.gated_at,
-        ungated_at=gate.ungated_at,
-        gated_by=gate.gated_by,
-        auto_ungate_on_watermark=gate.auto_ungate_on_watermark,
-    )
+    return SourceGate(**_told(gate))
 
 
 def source_gates(gates: Iterable[Gate]) -> list[SourceGate]:
@@ -74,19 +60,26 @@ def bootstrap_gate_status(
             affected[hold.cause].append(str(name))
     return [
         BootstrapGateStatus(
-            source_table=gate.source.name,
-            schema_name=gate.source.namespace,
-            gated=gate.gated,
-            gated_at=gate.gated_at,
-            ungated_at=gate.ungated_at,
-            gated_by=gate.gated_by,
-            auto_ungate_on_watermark=gate.auto_ungate_on_watermark,
+            **_told(gate),
             gate_duration=gate.duration(now),
             affected_stream_tables=tuple(affected[gate.source]),
             stale=is_stale(gate, now, stale_after),
         )
         for gate in _in_order(gates.values())
     ]
+
+
+def _told(gate: Gate) -> dict[str, Any]:
+    """What every report tells of a gate."""
+    return {
+        "source_table": gate.source.name,
+        "schema_name": gate.source.namespace,
+        "gated": gate.gated,
+        "gated_at": gate.gated_at,
+        "ungated_at": gate.ungated_at,
+        "gated_by": gate.gated_by,
+        "auto_ungate_on_watermark": gate.auto_ungate_on_watermark,
+    }
 
 
 def _in_order(gates: Iterable[Gate]) -> list[Gate]:

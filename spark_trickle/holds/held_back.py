@@ -12,11 +12,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime
-from hashlib import blake2b
+from dataclasses import dataclass
 
-from spark_trickle.holds.alignment import alignment, governed, moment
+from spark_trickle.holds.aligned import AlignedVersions, HeldBack, moment
+from spark_trickle.holds.alignment import alignment, governed
 from spark_trickle.holds.rule import Readers, Situation, Together, dependents
 from spark_trickle.model.frontier import Pointer, commit_number
 from spark_trickle.model.hold import Hold, HoldCode
@@ -26,42 +25,6 @@ from spark_trickle.model.watermark import Recorded, WatermarkGroup, WatermarkMod
 from spark_trickle.names import TableName
 
 Tables = Mapping[TableName, StreamTable]
-
-
-@dataclass(frozen=True, slots=True)
-class AlignedVersions:
-    """What those who are concerned by the same groups read instead of what is newest."""
-
-    pointers: Mapping[TableName, Pointer]
-    until: datetime
-    """The moment up to which all of it is complete."""
-    groups: tuple[str, ...]
-
-    def of(self, cut: Cut) -> Cut:
-        """The cut with these versions in it; its id is another where it is another."""
-        changed = {name: head for name, head in self.pointers.items() if cut.pointers.get(name) != head}
-        if not changed:
-            return cut
-        text = "\0".join(f"{name}\0{head.location}" for name, head in sorted(changed.items()))
-        digest = blake2b(f"{cut.id}\0{text}".encode(), digest_size=8).hexdigest()
-        return replace(cut, id=digest, pointers={**cut.pointers, **changed})
-
-    def reached_by(self, table: StreamTable) -> bool:
-        """Whether the contents of a stream table are of these versions, as far as it reads any directly."""
-        read = (pin for pin in table.frontier.pins if pin.table in self.pointers)
-        return table.populated and all(pin.location == self.pointers[pin.table].location for pin in read)
-
-    def __str__(self) -> str:
-        named = ", ".join(f"'{name}'" for name in self.groups)
-        return f"at {moment(self.until)}, the aligned watermark of {named}"
-
-
-@dataclass(frozen=True, slots=True)
-class HeldBack:
-    """Who reads what, and who has to wait."""
-
-    aligned_of: Mapping[TableName, AlignedVersions] = field(default_factory=dict)
-    holds: Mapping[TableName, tuple[Hold, ...]] = field(default_factory=dict)
 
 
 NOTHING = HeldBack()
@@ -79,6 +42,8 @@ class _Problem:
 
 def held_back(at: Situation) -> HeldBack:
     """By stream table. Without a group that is held back nothing is looked at."""
+    if at.back is not None:
+        return at.back
     groups = [group for group in at.cut.watermarks.groups if group.mode is WatermarkMode.HOLD_BACK]
     if not groups:
         return NOTHING

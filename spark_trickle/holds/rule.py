@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from spark_trickle.graph.units import plan_units
+from spark_trickle.holds.aligned import HeldBack
 from spark_trickle.model.hold import Hold
 from spark_trickle.model.publication import Cut
 from spark_trickle.model.standing import Standing
@@ -35,6 +36,8 @@ class Situation:
     """Spares finding out who reads whom, where somebody knows."""
     together: Together | None = None
     """The same for what is refreshed together."""
+    back: HeldBack | None = None
+    """The same for what is held back."""
     stuck_after: timedelta = timedelta()
     """How long a watermark may stand still; zero: for ever."""
 
@@ -46,9 +49,8 @@ class Situation:
 
     def with_table(self, table: StreamTable) -> Situation:
         """The same, with one stream table as it will be."""
-        return replace(
-            self, cut=replace(self.cut, tables={**self.cut.tables, table.name: table}), readers=None, together=None
-        )
+        cut = replace(self.cut, tables={**self.cut.tables, table.name: table})
+        return replace(self, cut=cut, readers=None, together=None, back=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,12 @@ The scheduler, `why` and creation ask here and nowhere else. What no rule holds 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
+from spark_trickle.holds.aligned import AlignedVersions
 from spark_trickle.holds.fused import by_fuses
 from spark_trickle.holds.gated import by_gates
-from spark_trickle.holds.held_back import AlignedVersions, held_back, other_versions
+from spark_trickle.holds.held_back import held_back, other_versions
 from spark_trickle.holds.retried import by_failures
 from spark_trickle.holds.rule import Held, Rule, Situation
 from spark_trickle.holds.stopped import by_status
@@ -45,8 +47,8 @@ def held(at: Situation, rules: Iterable[Rule] = RULES) -> Held:
 def held_by_sources(table: StreamTable, at: Situation, *, aligned: AlignedVersions | None) -> tuple[Hold, ...]:
     """What keeps a stream table as it is given, new or altered, from being loaded from these versions."""
     as_given = at.with_table(table)
-    holds = held(as_given, OF_SOURCES).get(table.name, ())
-    wanted = held_back(as_given).aligned_of.get(table.name)
+    back = held_back(as_given)
+    holds, wanted = held(replace(as_given, back=back), OF_SOURCES).get(table.name, ()), back.aligned_of.get(table.name)
     return (
         (*holds, other_versions(table.name, wanted))
         if not holds and wanted is not None and wanted != aligned

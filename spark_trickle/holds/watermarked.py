@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 
-from spark_trickle.holds.alignment import Alignment, alignment, governed, moment, stuck, stuck_text
+from spark_trickle.holds.aligned import moment
+from spark_trickle.holds.alignment import Alignment, alignment, governed, stuck, stuck_text
 from spark_trickle.holds.held_back import held_back
 from spark_trickle.holds.rule import Held, Situation
 from spark_trickle.model.hold import Hold, HoldCode

@@ -11,8 +11,9 @@ from spark_trickle.errors import AlreadyExistsError, HasDependentsError, NotFoun
 from spark_trickle.events import Noticed, Observer, RefreshFinished, Step, StepReached
 from spark_trickle.graph.dag import data_flow
 from spark_trickle.graph.notices import left_over, notices
+from spark_trickle.holds.aligned import AlignedVersions
 from spark_trickle.holds.fuse_limits import effective_ceiling
-from spark_trickle.holds.held_back import AlignedVersions, aligned_for, held_back
+from spark_trickle.holds.held_back import aligned_for, held_back
 from spark_trickle.holds.rule import Situation
 from spark_trickle.holds.rules import held_by_sources
 from spark_trickle.model.hold import Hold
@@ -98,22 +99,19 @@ class Definitions:
         ):
             if options == table.options:
                 return table
-            updated = self._update(_fused(replace(table, options=options), self.refresher.fuse_default_ceiling))
-            for notice in updated.notices[len(table.notices) :]:
-                self.notify(Noticed(str(name), notice))
-            return updated
+            return self._optioned(table, replace(table, options=options))
         with self.lake.workbench(cut) as bench:
             draft = self._draft(name, with_query, meant, options)
             stage_columns(bench, [draft])
             analysis = bench.analyze(with_query, meant, cut.tables)
-            altered = _fused(redefined(draft, analysis), self.refresher.fuse_default_ceiling)
+            altered = self._fused(redefined(draft, analysis))
             altered = replace(altered, notices=(*altered.notices, *notices(altered, cut.tables, cut.groups)))
             same_query = altered.normalized_query == table.normalized_query and meant == table.meaning
             if same_query and altered.effective_mode is table.effective_mode:
                 if options == table.options:
                     return table
-                return self._update(_mended(replace(table, options=options, mode_reason=altered.mode_reason)))
-            altered = _taking_over(table, altered, same_query=same_query)
+                return self._optioned(table, _mended(replace(table, options=options, mode_reason=altered.mode_reason)))
+            altered = self._fused(_taking_over(table, altered, same_query=same_query))
             circle = self._circle(cut, bench, altered, analysis)
             situation = Situation(cut=cut, now=self.clock.now())
             aligned = aligned_for(altered, situation)
@@ -191,6 +189,14 @@ class Definitions:
             raise no_stream_table(name, cut.tables)
         return cut.tables[name]
 
+    def _optioned(self, table: StreamTable, changed: StreamTable) -> StreamTable:
+        """Other options for contents that stay; what follows from them is told."""
+        updated = self._update(self._fused(changed))
+        for notice in updated.notices:
+            if notice not in table.notices:
+                self.notify(Noticed(str(table.name), notice))
+        return updated
+
     def _update(self, table: StreamTable) -> StreamTable:
         self.catalog.publish(Publication(updated=(table,)))
         return replace(table, version=table.version + 1)
@@ -208,6 +214,16 @@ class Definitions:
             created_at=self.clock.now(),
         )
 
+    def _fused(self, table: StreamTable) -> StreamTable:
+        """With what follows from the options of its fuse: one that is off has not blown; that one never can is told."""
+        told = tuple(notice for notice in table.notices if not notice.startswith(_NO_CEILING))
+        ceiling = effective_ceiling(table.options, self.refresher.fuse_default_ceiling)
+        if table.options.fuse is Fuse.OFF:
+            return replace(table, fuse=table.fuse.cleared(), notices=told)
+        if table.options.fuse is Fuse.ON and ceiling is None:
+            told = (*told, f"{_NO_CEILING}: set fuse_ceiling, or the setting fuse_default_ceiling")
+        return replace(table, notices=told)
+
     def _defined(
         self, cut: Cut, bench: Workbench, queries: Mapping[TableName, str], options: Options, meaning: Meaning
     ) -> dict[TableName, StreamTable]:
@@ -215,8 +231,7 @@ class Definitions:
         drafts = [self._draft(name, query, meaning, options) for name, query in queries.items()]
         stage_columns(bench, drafts)
         found = {draft.name: bench.analyze(draft.query, meaning, {*cut.tables, *queries}) for draft in drafts}
-        ceiling = self.refresher.fuse_default_ceiling
-        made = {draft.name: _fused(redefined(draft, found[draft.name]), ceiling) for draft in drafts}
+        made = {draft.name: self._fused(redefined(draft, found[draft.name])) for draft in drafts}
         everything = {**cut.tables, **made}
         check_circles(everything, found, allowed=self.allow_circular)
         return {
@@ -310,16 +325,6 @@ def _fitting(name: TableName, reader: TableName) -> Iterator[None]:
 def _resumed(table: StreamTable) -> StreamTable:
     status = Status.ACTIVE if table.populated else Status.INITIALIZING
     return replace(table, status=status, status_reason=None, status_since=None, consecutive_errors=0)
-
-
-def _fused(table: StreamTable, default_ceiling: int) -> StreamTable:
-    """With what follows from the options of its fuse: one that is off has not blown; that one never can is told."""
-    told = tuple(notice for notice in table.notices if not notice.startswith(_NO_CEILING))
-    if table.options.fuse is Fuse.OFF:
-        return replace(table, fuse=table.fuse.cleared(), notices=told)
-    if table.options.fuse is Fuse.ON and effective_ceiling(table.options, default_ceiling) is None:
-        return replace(table, notices=(*told, f"{_NO_CEILING}: set fuse_ceiling, or the setting fuse_default_ceiling"))
-    return replace(table, notices=told)
 
 
 _NO_CEILING = "its fuse is on and has no ceiling, so it never blows"

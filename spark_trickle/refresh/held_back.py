@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from spark_trickle.errors import HeldError
-from spark_trickle.holds.held_back import AlignedVersions, version_gone
+from spark_trickle.holds.aligned import AlignedVersions
+from spark_trickle.holds.held_back import version_gone
 from spark_trickle.model.publication import Cut
 from spark_trickle.model.stream_table import StreamTable
 from spark_trickle.ports import Workbench

@@ -22,7 +22,7 @@ from spark_trickle.errors import (
 )
 from spark_trickle.events import Noticed, Observer, RefreshFailed, RefreshFinished, Retrying, Step, StepReached
 from spark_trickle.graph.dag import Dag
-from spark_trickle.holds.held_back import AlignedVersions
+from spark_trickle.holds.aligned import AlignedVersions
 from spark_trickle.holds.rule import Situation
 from spark_trickle.holds.rules import held_by_sources
 from spark_trickle.model.frontier import Pointer

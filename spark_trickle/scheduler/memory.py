@@ -8,16 +8,18 @@ has just started makes up for it: it may have come round while none was at work.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from spark_trickle.holds.held_back import AlignedVersions, held_back
+from spark_trickle.holds.aligned import AlignedVersions
+from spark_trickle.holds.held_back import held_back
 from spark_trickle.holds.rule import Situation
 from spark_trickle.holds.rules import LASTING, PASSING, by_unit, held
 from spark_trickle.model.frontier import Pointer
 from spark_trickle.model.hold import Hold
 from spark_trickle.model.publication import Cut
 from spark_trickle.model.standing import Standing
+from spark_trickle.model.watermark import WatermarkColumn
 from spark_trickle.names import TableName
 from spark_trickle.scheduler.board import Board
 from spark_trickle.scheduler.plan import Plan, has_work, make_plan
@@ -36,14 +38,14 @@ class Memory:
     """Units that are held for as long as the cut is the same."""
     back: Mapping[TableName, AlignedVersions] = field(default_factory=dict)
     """Stream tables that are held back: what they read instead of what is newest."""
-    aligned_of: Mapping[int, AlignedVersions] = field(default_factory=dict)
-    """The same by units."""
     late: dict[tuple[TableName, ...], tuple[AlignedVersions, tuple[Hold, ...]]] = field(default_factory=dict)
     """Units of which only their refresh found out that they cannot read their versions: it is not tried twice."""
     standings: Mapping[TableName, Standing] | None = None
     quiet: dict[TableName, datetime] = field(default_factory=dict)
     """Until when the unit of a stream table was seen to have nothing to do, before it had."""
     ticked_at: datetime | None = None
+    unread: set[WatermarkColumn] = field(default_factory=set)
+    """Columns that advance watermarks, and cannot at the moment: it was told."""
 
     def look(self, cut: Cut, standings: Callable[[], Mapping[TableName, Standing]], now: datetime) -> Plan:
         """Take in a cut, and say what is to be done about it."""
@@ -77,7 +79,7 @@ class Memory:
 
     def _take_in(self, cut: Cut, now: datetime) -> None:
         busy = {name for unit in self.touched for name in self.board.units[unit].members} if self.board else set()
-        before = self.aligned_of
+        before = self.back
         if self.cut is None or self.board is None or cut.generation != self.cut.generation:
             self.board = self.make_board(cut)
             self.quiet = {name: moment for name, moment in self.quiet.items() if name in self.board.unit_of}
@@ -86,7 +88,8 @@ class Memory:
         else:
             situation = self._situation(self.board, cut, now)
             moved = _moved(self.board, self.cut, cut)
-            moved |= {unit for unit in {*before, *self.aligned_of} if before.get(unit) != self.aligned_of.get(unit)}
+            read_others = {name for name in {*before, *self.back} if before.get(name) != self.back.get(name)}
+            moved |= {self.board.unit_of[name] for name in read_others}
             self.touched = (self.touched - moved) | self._with_work(self.board, cut, moved)
         if self.ticked_at is not None:
             for unit in self.touched:
@@ -97,24 +100,31 @@ class Memory:
         self.cut = cut
 
     def _situation(self, board: Board, cut: Cut, now: datetime) -> Situation:
-        """What the rules are asked about; with it, what units read that are held back."""
+        """What the rules are asked about; with it, what is read by those that are held back."""
         situation = board.situation(cut, now)
-        self.back = held_back(situation).aligned_of
-        self.aligned_of = {board.unit_of[name]: aligned for name, aligned in self.back.items()}
-        return situation
+        found = held_back(situation)
+        self.back = found.aligned_of
+        return replace(situation, back=found)
 
     def _with_work(self, board: Board, cut: Cut, units: Iterable[int]) -> frozenset[int]:
         return frozenset(unit for unit in units if has_work(board.members(unit, cut.tables), self.heads(unit, cut)))
 
     def heads(self, unit: int, cut: Cut) -> Mapping[TableName, Pointer]:
         """Where the tables are that a unit reads."""
-        aligned = self.aligned_of.get(unit)
+        aligned = self.aligned(unit)
         return cut.pointers if aligned is None else aligned.of(cut).pointers
+
+    def aligned(self, unit: int) -> AlignedVersions | None:
+        """What a unit reads instead of what is newest: the same for all of its members that are held back."""
+        if not self.back or self.board is None:
+            return None
+        return next((self.back[name] for name in self.board.units[unit].members if name in self.back), None)
 
     def found_late(self, unit: int, holds: tuple[Hold, ...]) -> None:
         """Its versions cannot be read: that stays so for as long as they are the same."""
-        if self.board is not None and unit in self.aligned_of:
-            self.late[self.board.units[unit].members] = (self.aligned_of[unit], holds)
+        aligned = self.aligned(unit)
+        if self.board is not None and aligned is not None:
+            self.late[self.board.units[unit].members] = (aligned, holds)
 
     def _still_late(self) -> dict[int, tuple[Hold, ...]]:
         assert self.board is not None
@@ -122,7 +132,7 @@ class Memory:
         self.late = {
             members: (aligned, holds)
             for members, (aligned, holds) in self.late.items()
-            if members in units and self.aligned_of.get(units[members]) == aligned
+            if members in units and self.aligned(units[members]) == aligned
         }
         return {units[members]: holds for members, (_, holds) in self.late.items()}
 

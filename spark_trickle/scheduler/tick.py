@@ -93,7 +93,8 @@ class Tick:
     def run(self) -> TickReport:
         """Read the lake once; see what is due and what is held; refresh the rest in order; say what was done."""
         before = self.memory.ticked_at
-        self.cut = follow_columns(self.world.read_cut(), self.world.refresher, self.now, self.fence, self.world.notify)
+        world, cut = self.world, self.world.read_cut()
+        self.cut = follow_columns(cut, world.refresher, self.now, self.fence, world.notify, self.memory.unread)
         plan = self.memory.look(self.cut, self.world.catalog.standings, self.now)
         self.standings = self.memory.standings or {}
         self._warn_of_stale_gates(before)
@@ -131,7 +132,7 @@ class Tick:
             self._skip(unit, lagging)
             return None
         names = self.board.with_followers(unit, self.cut.tables)
-        cut, aligned = self.cut, self.memory.aligned_of.get(unit)
+        cut, aligned = self.cut, self.memory.aligned(unit)
 
         def refresh() -> UnitResult:
             began = self.world.stopwatch()

@@ -5,13 +5,14 @@ Both are written under the scheduler's fence, and become part of the tick's cut.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, MutableSet
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from spark_trickle.errors import DeposedError, StreamTableError
 from spark_trickle.events import Noticed, Observer
-from spark_trickle.holds.alignment import moment, stuck, stuck_text
+from spark_trickle.holds.aligned import moment
+from spark_trickle.holds.alignment import stuck, stuck_text
 from spark_trickle.model.publication import Cut, Publication
 from spark_trickle.model.watermark import Advance, Looked, ToldStuck, WatermarkChange, WatermarkColumn
 from spark_trickle.ports import Broken
@@ -21,13 +22,19 @@ BY_COLUMN = "column"
 """How `advanced_by` begins where nobody said it."""
 
 
-def follow_columns(cut: Cut, refresher: Refresher, now: datetime, fence: int, notify: Observer) -> Cut:
-    """Advance the watermarks that columns advance, by what is new at the cut. Nothing is opened where nothing is."""
+def follow_columns(
+    cut: Cut, refresher: Refresher, now: datetime, fence: int, notify: Observer, unread: MutableSet[WatermarkColumn]
+) -> Cut:
+    """Advance the watermarks that columns advance, by what is new at the cut. Nothing is opened where nothing is.
+
+    Args:
+        unread: columns of which was told that they say nothing; that is told once, and once when they do again.
+    """
     changes: list[WatermarkChange] = []
     for column in cut.watermarks.columns.values():
         head = cut.pointers.get(column.source)
         if head is not None and head.location != column.looked_at:
-            changes += _looked(column, cut, refresher, now, notify)
+            changes += _looked(column, cut, refresher, now, _Once(column, notify, unread))
     if not changes:
         return cut
     refresher.catalog.publish(Publication(watermarks=tuple(changes), fence=fence))
@@ -45,8 +52,34 @@ def after(cut: Cut, changes: Iterable[WatermarkChange]) -> Cut:
     return replace(cut, watermarks=marks, gates=gates)
 
 
+@dataclass(frozen=True, slots=True)
+class _Once:
+    """Tells what is wrong with a column when it begins and when it ends, not at every tick between."""
+
+    column: WatermarkColumn
+    notify: Observer
+    unread: MutableSet[WatermarkColumn]
+
+    def wrong(self, what: str) -> None:
+        if self._key not in self.unread:
+            self.unread.add(self._key)
+            self._tell(what)
+
+    def right(self) -> None:
+        if self._key in self.unread:
+            self.unread.discard(self._key)
+            self._tell(f"its watermark column '{self.column.column}' is read again")
+
+    @property
+    def _key(self) -> WatermarkColumn:
+        return replace(self.column, looked_at=None)
+
+    def _tell(self, what: str) -> None:
+        self.notify(Noticed(str(self.column.source), what))
+
+
 def _looked(
-    column: WatermarkColumn, cut: Cut, refresher: Refresher, now: datetime, notify: Observer
+    column: WatermarkColumn, cut: Cut, refresher: Refresher, now: datetime, once: _Once
 ) -> list[WatermarkChange]:
     source, location = column.source, cut.pointers[column.source].location
     try:
@@ -56,12 +89,13 @@ def _looked(
         raise
     except StreamTableError as err:
         # The others go on; it is looked at again by the next tick.
-        notify(Noticed(str(source), f"its watermark column '{column.column}' cannot be read: {err}"))
+        once.wrong(f"its watermark column '{column.column}' cannot be read: {err}")
         return []
     looked = Looked(source, location)
     if isinstance(found, Broken):
-        notify(Noticed(str(source), f"its watermark is not advanced by column '{column.column}': {found.reason}"))
+        once.wrong(f"its watermark is not advanced by column '{column.column}': {found.reason}")
         return [looked]
+    once.right()
     if found is None:
         return [looked]
     by = f"{BY_COLUMN} {column.column}"

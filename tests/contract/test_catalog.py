@@ -121,6 +121,16 @@ def test_updating_advances_the_version_and_replaces_the_sources(catalog: Catalog
     assert catalog.dependents(TableName.parse("stock")) == (TOTALS,)
 
 
+def test_who_reads_itself_is_told_by_what_is_above_it(catalog: Catalog) -> None:
+    reads = {"a": "b x", "b": "c", "c": "a", "own": "own y", "below": "a", "plain": "x"}
+    for name, sources in reads.items():
+        catalog.insert(stream_table(name, reads=tuple(sources.split())))
+    # What a view reads is listed beside it; the view itself is no way.
+    catalog.insert(stream_table("v1", sources=(Source(table=TableName.parse("v1"), kind="VIEW"),)))
+    found = [name for name in (*reads, "v1", "nothing") if catalog.reads_itself(TableName.parse(name))]
+    assert found == ["a", "b", "c", "own"]
+
+
 def test_of_two_updates_of_the_same_version_the_second_is_a_conflict(catalog: Catalog) -> None:
     catalog.insert(stream_table("totals"))
     read = catalog.get(TOTALS)

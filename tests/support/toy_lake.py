@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from spark_trickle.catalog.catalog import Catalog
+from spark_trickle.errors import StreamTableError
 from spark_trickle.model.frontier import Pin, Pointer, commit_number
 from spark_trickle.model.meaning import Meaning
 from spark_trickle.model.publication import Cut, Publication, Swap
@@ -113,7 +114,10 @@ class ToyBench:
         return f"its snapshot {number(self.heads[table].location)} has expired" if expired else None
 
     def largest(self, table: TableName, column: str, since: str | None) -> datetime | Broken | None:
-        return self.lake.values.get(self.heads[table].location)
+        found = self.lake.values.get(self.heads[table].location)
+        if isinstance(found, StreamTableError):
+            raise found
+        return found
 
     def rebuild(
         self,
@@ -190,8 +194,8 @@ class ToyLake:
     """Whether deleted rows were all inserted again."""
     counted: int = 0
     """How often rows were counted by reading them."""
-    values: dict[str, datetime] = field(default_factory=dict)
-    """The largest value of the watermark column, by location."""
+    values: dict[str, datetime | Broken | StreamTableError] = field(default_factory=dict)
+    """The largest value of the watermark column, by location, or why nobody can tell."""
 
     @contextmanager
     def workbench(self, cut: Cut, tables: Iterable[TableName] | None = None) -> Iterator[ToyBench]:

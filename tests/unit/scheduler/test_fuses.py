@@ -248,6 +248,15 @@ def test_turned_off_it_holds_nothing(y: Yard) -> None:
     assert not y.tick(1).skipped
 
 
+def test_turned_off_together_with_another_mode_it_has_not_blown_any_more(y: Yard) -> None:
+    blown(y)
+    y.definitions.alter(T("a"), {"fuse": "off", "refresh_mode": "DIFFERENTIAL"})
+    assert table(y).fuse.blown is None, "in the same commit, not with the next refresh"
+    y.definitions.alter(T("a"), {"fuse": "on", "fuse_ceiling": 0, "refresh_mode": "AUTO"})
+    told = [event.notice for event in y.events if isinstance(event, Noticed)]
+    assert "it never blows" in told[-1] and told[-1] in table(y).notices
+
+
 def test_what_cannot_be_is_refused(y: Yard) -> None:
     blown(y)
     with pytest.raises(UserError, match=r"action cannot be 'forget'. Choose one of 'apply', 'reinitialize', 'skip_"):

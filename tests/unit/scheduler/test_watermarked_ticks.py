@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from spark_trickle.errors import UserError
+from spark_trickle.errors import ComputeError, UserError
 from spark_trickle.events import Noticed
 from spark_trickle.model.gate import GateChange
 from spark_trickle.model.watermark import WatermarkColumn, WatermarkMode
 from spark_trickle.names import TableName
+from spark_trickle.ports import Broken
 from tests.support.catalog_values import NOON
 from tests.support.scheduling import Yard, names, skipped, yard
 
@@ -263,6 +264,26 @@ def test_a_column_advances_the_watermark_with_the_cut_that_it_was_found_in(y: Ya
     assert y.catalog.watermarks().latest[T("orders")] == mark and y.catalog.generation() == generation
     with pytest.raises(UserError, match="backward"):
         y.advance("orders", hour(0))
+
+
+def test_a_column_that_cannot_be_read_is_told_once_and_once_that_it_is_again(y: Yard) -> None:
+    y.catalog.set_watermark_column(T("orders"), WatermarkColumn(source=T("orders"), column="at"))
+    here = y.catalog.pointers([T("orders")])[T("orders")].location
+    y.lake.values[here] = ComputeError("the file is away")
+    for _ in range(3):
+        y.tick(1)
+    assert notices(y) == ["its watermark column 'at' cannot be read: the file is away"]
+    y.lake.values[here] = hour(1)
+    for _ in range(2):
+        y.tick(1)
+    assert notices(y)[1:] == ["its watermark column 'at' is read again"]
+    assert y.catalog.watermarks().latest[T("orders")].watermark == hour(1)
+    y.events.clear()
+    for _ in range(3):
+        y.write("orders")
+        y.lake.values[y.catalog.pointers([T("orders")])[T("orders")].location] = Broken("column 'at' is gone")
+        y.tick(1)
+    assert notices(y) == ["its watermark is not advanced by column 'at': column 'at' is gone"]
 
 
 def test_a_source_that_stands_still_is_told_once_and_once_that_it_goes_on(y: Yard) -> None:
