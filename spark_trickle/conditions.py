@@ -69,8 +69,9 @@ def conditions(
 ) -> dict[TableName, Condition]:
     """All stream tables, by name."""
     situation = board.situation(known.cut, known.now, standings=known.standings, stuck_after=known.stuck_after)
-    by_name = held(situation)
-    of_unit, aligned_of = by_unit(by_name, board.unit_of), held_back(situation).aligned_of
+    back = held_back(situation)
+    by_name, aligned_of = held(replace(situation, back=back)), back.aligned_of
+    of_unit = by_unit(by_name, board.unit_of)
     since = {name: each.since for each in running for name in each.tables}
     found = {}
     for name, table in known.cut.tables.items():

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 _FOR_CHANGES = {
     # Spark 4.1 fails ("key not found") on EXISTS and a union: when it looks for what else must be true of the union's
-    # rows, and when it moves EXISTS as a value into the union's branches, which two of its rules do. Our SQL needs none.
+    # rows, and when it moves EXISTS as a value into the union's branches (two rules do). Our SQL needs none of them.
     "spark.sql.constraintPropagation.enabled": "false",
     "spark.sql.optimizer.excludedRules": ",".join(
         f"org.apache.spark.sql.catalyst.optimizer.{rule}" for rule in ("PushProjectionThroughUnion", "CombineUnions")
