@@ -126,9 +126,6 @@ def assemble(settings: Settings, spark: SparkSession | None, observers: Iterable
         fuse_default_ceiling=settings.fuse_default_ceiling,
     )
     definitions = Definitions(catalog, lake, clock, refresher, notify, settings.allow_circular)
-    gating = Gating(
-        catalog, clock, notify, timedelta(seconds=settings.gate_stale_warning_seconds), named=sessions.named
-    )
     scheduler = _scheduler(settings, catalog, refresher, clock, notify)
     return Parts(
         settings,
@@ -139,7 +136,7 @@ def assemble(settings: Settings, spark: SparkSession | None, observers: Iterable
         lake,
         refresher,
         definitions,
-        gating,
+        _gating(settings, catalog, clock, notify, sessions),
         Grouping(catalog, clock, sessions.named),
         _watermarking(settings, catalog, clock, sessions),
         Fusing(catalog, clock, settings.fuse_default_ceiling, sessions.named),
@@ -167,6 +164,11 @@ def _scheduler(settings: Settings, catalog: Catalog, refresher: Refresher, clock
             stuck_after=timedelta(seconds=settings.watermark_holdback_timeout),
         ),
     )
+
+
+def _gating(settings: Settings, catalog: Catalog, clock: Clock, notify: Observer, sessions: Sessions) -> Gating:
+    stale = timedelta(seconds=settings.gate_stale_warning_seconds)
+    return Gating(catalog, clock, notify, stale, named=sessions.named)
 
 
 def _watch(settings: Settings, catalog: Catalog, clock: Clock) -> Watch:
