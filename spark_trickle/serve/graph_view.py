@@ -13,7 +13,7 @@ from spark_trickle.conditions import State
 from spark_trickle.graph.dag import data_flow
 from spark_trickle.model.groups import Group, GroupOrigin
 from spark_trickle.names import TableName, no_stream_table
-from spark_trickle.serve.layout import columns_of
+from spark_trickle.serve.layout import columns_of, rows_of
 from spark_trickle.watching import Moment
 
 WIDTH, HEIGHT = 190, 34
@@ -241,14 +241,13 @@ def _of_namespace(members: Sequence[Node]) -> Node:
 def _placed(nodes: Sequence[Node], lines: Iterable[tuple[int, int]]) -> tuple[tuple[Node, ...], int, int]:
     # Members of a group stand together where nothing else decides.
     keys = [f"{node.namespace}\0{node.group or ''}\0{node.label}" for node in nodes]
-    columns = columns_of(keys, sorted(lines))
-    tallest = max((len(column) for column in columns), default=0)
-    at: dict[int, tuple[int, int]] = {}
-    for i, column in enumerate(columns):
-        top = (tallest - len(column)) * DOWN // 2
-        at |= {node: (i * ACROSS, top + j * DOWN) for j, node in enumerate(column)}
-    placed = tuple(replace(node, x=at[i][0], y=at[i][1]) for i, node in enumerate(nodes))
-    return placed, max(0, len(columns) - 1) * ACROSS + WIDTH, max(0, tallest - 1) * DOWN + HEIGHT
+    blocks = [f"group {node.group}" if node.group else f"node {node.id}" for node in nodes]
+    joined = sorted(lines)
+    columns = columns_of(keys, joined, blocks)
+    rows = rows_of(columns, joined)
+    across = {node: i for i, column in enumerate(columns) for node in column}
+    placed = tuple(replace(node, x=across[i] * ACROSS, y=round(rows[i] * DOWN)) for i, node in enumerate(nodes))
+    return placed, max(0, len(columns) - 1) * ACROSS + WIDTH, max((node.y for node in placed), default=0) + HEIGHT
 
 
 def _hulls(nodes: Sequence[Node], groups: Iterable[Group]) -> Iterable[Hull]:

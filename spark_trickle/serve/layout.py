@@ -6,7 +6,7 @@ Knows numbers only. Nodes that reach each other stand in one column. A column th
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 import rustworkx as rx
@@ -18,8 +18,10 @@ TALLEST = 60
 Edge = tuple[int, int]
 
 
-def columns_of(keys: Sequence[str], edges: Sequence[Edge]) -> list[list[int]]:
-    """The nodes of each column, from top to bottom. `keys`: their order where nothing else puts them in one."""
+def columns_of(keys: Sequence[str], edges: Sequence[Edge], blocks: Sequence[str]) -> list[list[int]]:
+    """The nodes of each column, from top to bottom. `keys`: their order where nothing else puts them in one; those of a
+    column with the same block stand together.
+    """
     layer = _layers(len(keys), edges)
     columns: list[list[int]] = [[] for _ in range(max(layer, default=-1) + 1)]
     for node in sorted(range(len(keys)), key=lambda node: keys[node]):
@@ -36,9 +38,51 @@ def columns_of(keys: Sequence[str], edges: Sequence[Edge]) -> list[list[int]]:
         place = {node: _share(i, column) for column in columns for i, node in enumerate(column)}
         for column in columns if forth else reversed(columns):
             wanted = {node: fmean(place[n] for n in neighbours[node]) for node in column if neighbours[node]}
-            column.sort(key=lambda node: wanted.get(node, place[node]))
+            _sort(column, {node: wanted.get(node, place[node]) for node in column}, blocks)
             place |= {node: _share(i, column) for i, node in enumerate(column)}
     return [part for column in columns for part in _parts(column)]
+
+
+def rows_of(columns: Sequence[Sequence[int]], edges: Sequence[Edge]) -> dict[int, float]:
+    """How far down each node stands, in rows: near those that it is joined to, in the order of its column."""
+    column_of = {node: i for i, column in enumerate(columns) for node in column}
+    before: dict[int, list[int]] = defaultdict(list)
+    after: dict[int, list[int]] = defaultdict(list)
+    for source, target in edges:
+        if column_of[source] < column_of[target]:
+            before[target].append(source)
+            after[source].append(target)
+    rows = {node: float(i) for column in columns for i, node in enumerate(column)}
+    for forth in (True, False, True):
+        neighbours = before if forth else after
+        for column in columns if forth else list(reversed(columns)):
+            wanted = [fmean(rows[n] for n in neighbours[node]) if neighbours[node] else rows[node] for node in column]
+            rows |= dict(zip(column, _apart(wanted), strict=True))
+    top = min(rows.values(), default=0.0)
+    return {node: row - top for node, row in rows.items()}
+
+
+def _apart(wanted: Sequence[float]) -> list[float]:
+    """The same order with a row between any two: half pushed down, half pushed up.
+
+    >>> _apart([1.0, 1.0])
+    [0.5, 1.5]
+    """
+    down: list[float] = []
+    for row in wanted:
+        down.append(max(row, down[-1] + 1) if down else row)
+    up: list[float] = []
+    for row in reversed(wanted):
+        up.append(min(row, up[-1] - 1) if up else row)
+    return [(one + other) / 2 for one, other in zip(down, reversed(up), strict=True)]
+
+
+def _sort(column: list[int], wanted: Mapping[int, float], blocks: Sequence[str]) -> None:
+    members: dict[str, list[float]] = defaultdict(list)
+    for node in column:
+        members[blocks[node]].append(wanted[node])
+    middle = {block: fmean(places) for block, places in members.items()}
+    column.sort(key=lambda node: (middle[blocks[node]], blocks[node], wanted[node]))
 
 
 def _share(i: int, column: Sequence[int]) -> float:
