@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from spark_trickle.errors import InternalError
@@ -97,7 +98,9 @@ def dump_meaning(meaning: Meaning) -> str:
     return json.dumps({**asdict(meaning), "settings": dict(meaning.settings)}, ensure_ascii=False)
 
 
+@lru_cache(maxsize=1024)
 def load_meaning(text: str | None) -> Meaning:
+    """Most stream tables of a lake mean the same by their names: it is read once."""
     if text is None:
         return Meaning()
     found = json.loads(text)
@@ -172,6 +175,8 @@ def _dump(items: Iterable[object]) -> str:
 
 
 def _load(text: str) -> list[Any]:
+    if text == "[]":
+        return []
     found = json.loads(text)
     if not isinstance(found, list):
         raise InternalError(f"the catalog holds '{text[:80]}' where a list belongs")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -162,14 +163,14 @@ def _write_sources(connection: Connection, table: StreamTable) -> None:
 
 
 def _sources(connection: Connection, of: TableName | None = None) -> dict[TableName, tuple[Source, ...]]:
-    query = select(SOURCES).order_by(_S.position)
+    columns = (_S.namespace, _S.name, _S.source_namespace, _S.source_name, _S.kind)
+    query = select(*columns).order_by(_S.position)
     if of is not None:
         query = query.where(_S.namespace == of.namespace, _S.name == of.name)
-    found: dict[TableName, list[Source]] = defaultdict(list)
-    for row in connection.execute(query):
-        source = Source(table=TableName(row.source_namespace, row.source_name), kind=row.kind)
-        found[TableName(row.namespace, row.name)].append(source)
-    return {name: tuple(sources) for name, sources in found.items()}
+    found: dict[tuple[str, str], list[Source]] = defaultdict(list)
+    for namespace, name, source_namespace, source_name, kind in connection.execute(query):
+        found[namespace, name].append(Source(table=TableName(source_namespace, source_name), kind=kind))
+    return {TableName(*name): tuple(sources) for name, sources in found.items()}
 
 
 def _row(table: StreamTable) -> dict[str, Any]:
@@ -216,21 +217,38 @@ def _row(table: StreamTable) -> dict[str, Any]:
     }
 
 
+@lru_cache(maxsize=1024)
+def _options(*columns: Any) -> Options:
+    """Most stream tables have the same options, and there may be very many of them."""
+    schedule, mode, consistency, policy, gating, strict, fuse, ceiling, sensitivity = columns
+    return Options(
+        schedule=schedule,
+        refresh_mode=RefreshMode(mode),
+        diamond_consistency=DiamondConsistency(consistency),
+        diamond_schedule_policy=DiamondSchedulePolicy(policy),
+        bootstrap_gating=BootstrapGating(gating),
+        strict=strict,
+        fuse=Fuse(fuse),
+        fuse_ceiling=ceiling,
+        fuse_sensitivity=sensitivity,
+    )
+
+
 def _value(row: Row[Any], sources: tuple[Source, ...]) -> StreamTable:
     return StreamTable(
         name=TableName(row.namespace, row.name),
         query=row.query,
         normalized_query=row.normalized_query,
-        options=Options(
-            schedule=row.schedule,
-            refresh_mode=RefreshMode(row.refresh_mode),
-            diamond_consistency=DiamondConsistency(row.diamond_consistency),
-            diamond_schedule_policy=DiamondSchedulePolicy(row.diamond_schedule_policy),
-            bootstrap_gating=BootstrapGating(row.bootstrap_gating),
-            strict=row.strict,
-            fuse=Fuse(row.fuse),
-            fuse_ceiling=row.fuse_ceiling,
-            fuse_sensitivity=row.fuse_sensitivity,
+        options=_options(
+            row.schedule,
+            row.refresh_mode,
+            row.diamond_consistency,
+            row.diamond_schedule_policy,
+            row.bootstrap_gating,
+            row.strict,
+            row.fuse,
+            row.fuse_ceiling,
+            row.fuse_sensitivity,
         ),
         status=Status(row.status),
         status_reason=row.status_reason,

@@ -27,7 +27,7 @@ from spark_trickle.names import TableName
 from spark_trickle.ports import Broken, Staged, Workbench
 from spark_trickle.refresh.decide import NOTHING_CHANGED, Rebuild
 from spark_trickle.refresh.looking import Look, changed_sources, follow, frontier_here, look, summary_of
-from spark_trickle.refresh.member import fitting
+from spark_trickle.refresh.member import diverging, fitting
 from spark_trickle.refresh.request import MemberResult, Request, history_row
 
 MOST_RETYPINGS = 40
@@ -203,7 +203,7 @@ class _Circle:
         started, jobs = time.perf_counter(), self.bench.jobs()
         self.notify(StepReached(Step.COMPUTING, str(member.table.name)))
         try:
-            with fitting(member.table):
+            with fitting(member.table), diverging(member.table):
                 yield
         except NotConvergedError:
             raise

@@ -72,7 +72,7 @@ def fitting(table: StreamTable) -> Iterator[None]:
 
 
 @contextmanager
-def _diverging(table: StreamTable) -> Iterator[None]:
+def diverging(table: StreamTable) -> Iterator[None]:
     """What cannot be applied to contents that are not the answer any more is no bug: somebody had changes skipped."""
     try:
         yield
@@ -109,7 +109,7 @@ def _stage(bench: Workbench, found: Look, request: Request) -> _Done:
         rebuilt = bench.rebuild(table, summary, request.now, former, plain=rebuild.plain)
         kept = f"; of its internal state {', '.join(rebuilt.reused)} was kept" if rebuilt.reused else ""
         return _Done(rebuild.action, "FULL", rebuild.reason + kept, rebuilt, rebuild)
-    with _diverging(table):
+    with diverging(table):
         staged = bench.apply(table, windows, summary)
     mode = "IMMEDIATE" if request.initiated_by == "TRANSACTION" else "DIFFERENTIAL"
     caught_up = _caught_up(table, windows, request)

@@ -29,6 +29,8 @@ class Worker:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "tests.faults.worker"],
                 cwd=ROOT,
+                # It does not live long enough for the best code to pay.
+                env={**os.environ, "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,

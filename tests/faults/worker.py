@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ def connect(lake: dict[str, str], *observers: Observer, **settings: Any) -> Engi
         catalog=lake["catalog"],
         spark_master="local[2]",
         spark_driver_memory="1g",
+        spark_conf={"spark.sql.shuffle.partitions": "2"},
         observers=observers,
         **settings,
     )
@@ -130,22 +131,53 @@ def lose_jvm(lake: dict[str, str]) -> str:
 
 
 def schedule(lake: dict[str, str], reports: str, **settings: Any) -> str:
-    """Be a scheduler until told to stop; a line for each tick that did something."""
+    """Be a scheduler until told to stop; a line for each tick that did something, or holds something else than before.
+
+    After each tick, all that it published is verified.
+    """
+    held: set[tuple[str, str]] = set()
+    unread: set[str] = set()
     with connect(lake, **settings) as engine, Path(reports).open("a", buffering=1) as lines:
 
         def told(report: TickReport) -> None:
-            if not report.idle:
-                counts = {
-                    "ticks": 1,
-                    "ticks of diamonds": int(len(report.refreshed) > 1),
-                    "refreshed": len(report.refreshed),
-                    "failed": len(report.failed),
-                    "skipped": len(report.skipped),
-                }
-                lines.write(json.dumps(counts) + "\n")
+            before = set(held)
+            held.clear()
+            held.update((skip.name, code) for skip in report.skipped for code in skip.codes)
+            if report.idle and held <= before:
+                return
+            unread.update(outcome.name for outcome in report.refreshed)
+            wrong = {f"violation: {text}" for text in verified(engine, unread)}
+            counts = Counter(f"held: {code}" for _, code in held - before) + counted(report) + Counter(wrong)
+            lines.write(json.dumps(counts) + "\n")
 
         engine.run(told=told)
     return "stopped"
+
+
+def counted(report: TickReport) -> Counter[str]:
+    circles = [o for o in report.refreshed if o.fixpoint_iteration is not None]
+    return Counter(
+        {
+            "ticks": int(not report.idle),
+            "ticks of several": int(len(report.refreshed) > 1),
+            "refreshed": len(report.refreshed),
+            "members of circles": len(circles),
+            "failed": len(report.failed),
+        }
+    ) + Counter(f"action: {outcome.action}" for outcome in report.refreshed)
+
+
+def verified(engine: Engine, names: set[str]) -> Iterator[str]:
+    """What is not the answer of its query. What cannot be read because a file is away is looked at again later."""
+    for name in sorted(names):
+        try:
+            found = engine.verify(name)
+        except StreamTableError as err:
+            sys.stderr.write(f"not verified: {err}\n")
+            continue
+        names.discard(name)
+        if not found.ok and found.diverged is None:
+            yield f"'{name}' is not its query's answer at its frontier: {found.sample}"
 
 
 def _work(name: str) -> Callable[[Engine], object]:

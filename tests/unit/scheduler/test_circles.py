@@ -192,3 +192,25 @@ def test_a_circle_is_read_at_the_aligned_watermark_and_held_whole_by_a_fuse(tmp_
         assert set(names(y.tick(1))) == {"a", "b"}
         assert y.holds("a") == {**y.holds("x"), **y.holds("z")}
         assert y.catalog.get(T("a")).fuse.blown is None
+
+
+def test_what_is_skipped_in_a_circle_is_skipped_by_all_of_its_members_and_by_nobody_else(tmp_path: Path) -> None:
+    with yard(tmp_path) as y:
+        y.base("x", "z")
+        y.known |= {T("a"), T("b")}
+        y.stream("a", "x", "b", fuse=Fuse.ON, fuse_ceiling=10)
+        y.stream("b", "a", "x", "z")
+        y.stream("c", "x", "z")
+        y.tick()
+        before = y.holds("a"), y.holds("b")
+        y.lake.write(T("x"), rows=11)
+        assert skipped(y.tick(1)) == dict.fromkeys(["a", "b"], ("fuse",))
+        Fusing(y.catalog, StoppedClock(y), 0).reset("a", "skip_changes")
+        assert not y.tick(1).refreshed and (y.holds("a"), y.holds("b")) == before
+        a, b, c = (y.catalog.get(T(name)) for name in "abc")
+        assert a.frontier["x"] == b.frontier["x"] == c.frontier["x"]
+        assert "had 11 changed rows skipped (" in str(a.diverged) and c.diverged is None
+        assert "had 11 changed rows skipped with 'a', whose circle it is in" in str(b.diverged)
+        y.refresher.refresh([T("b")], y.full)
+        assert [y.catalog.get(T(name)).diverged for name in "ab"] == [None, None]
+        assert y.holds("a") == y.holds("b") == {**y.holds("x"), **y.holds("z")}
