@@ -2,7 +2,8 @@
 
 Four diamonds one below the other over a toy lake. All along, somebody writes to the sources and somebody reads cuts: in
 each, every stream table is what its query gives at its frontier, and where paths meet there is one version of each
-base table. Beside them a report over two summaries is held back by a watermark group: it is of one moment, always.
+base table. Beside them a report over two summaries is held back by a watermark group: it is of one moment, always; and
+three that read each other always hold the same.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ ROOT = Path(__file__).parents[2]
 LENGTH = int(os.environ.get("TRICKLE_STORM_LENGTH", "1"))
 DEPTH = 4
 SIDES = ("left", "right")
+RING = ("ring0", "ring1", "ring2")
 
 
 @pytest.fixture
@@ -59,6 +61,10 @@ def build(lake: ToyLake) -> None:
         above = f"total{i}"
     # One that nothing holds together with the others.
     lake.create(T("alone"), [T("lines")], Options(schedule="1s"), known)
+    # Three that read each other, below a diamond; none of them is ever ahead of the others.
+    known |= {T(name) for name in RING}
+    for i, name in enumerate(RING):
+        lake.create(T(name), [T(RING[i - 1]), T(("total0", "lines", "orders")[i])], Options(schedule="1s"), known)
     known |= {T("left_sum"), T("right_sum")}
     for base in SIDES:
         lake.write(T(base))
@@ -76,6 +82,8 @@ def check(cut: Cut) -> None:
         contents = contents_of(cut.pointers[name].location)
         assert contents == merged(contents_of(pin.location) for pin in table.frontier.pins), name
         assert all(len(versions) == 1 for versions in contents.values()), (name, contents)
+    round_it = [contents_of(cut.pointers[T(name)].location) for name in RING]
+    assert round_it[0] == round_it[1] == round_it[2], "a round of a circle was seen"
 
 
 class Storm:
