@@ -252,14 +252,14 @@ class Engine(DefinitionCalls, GateCalls, GroupCalls, WatermarkCalls, FuseCalls):
         from spark_trickle.transaction import Transaction
 
         parts = self._parts
-        return Transaction(parts.workspaces.for_user, parts.lake.real, parts.refresher, parts.notify)
+        return Transaction(parts.workspaces.for_writing, parts.lake.real, parts.refresher, parts.notify)
 
     def snapshot(self, names: Sequence[str]) -> Snapshot:
         """`with engine.snapshot([...]) as snap:` several tables at one consistent version."""
         from spark_trickle.reading import Snapshot
 
         wanted = tuple(self._named(name) for name in names)
-        return Snapshot(self._parts.catalog.cut(), wanted, self._parts.workspaces.for_user)
+        return Snapshot(self._parts.catalog.cut(), wanted, self._parts.workspaces.for_reading)
 
     def changes(self, name: str, since: int | None = None, until: int | None = None) -> DataFrame:
         """The rows that were added (`_weight` > 0) and removed (< 0) between two snapshots of any Iceberg table."""
@@ -292,7 +292,7 @@ class Engine(DefinitionCalls, GateCalls, GroupCalls, WatermarkCalls, FuseCalls):
 
         deeds = deeds_of(self.spark, text)
         if deeds.each:
-            require_allowed(deeds, self._parts.catalog.cut())
+            require_allowed(deeds, self._parts.catalog.cut_of_lake())
         if deeds.writes and self._has_followers():
             return self._in_transaction(text)
         with spark_errors("running the statement"), sql_errors("the statement"):

@@ -44,7 +44,7 @@ class Gating:
                 closing(names, self.clock.now(), auto_ungate_on_watermark=auto_ungate_on_watermark), conn
             )
         for name in names:
-            if name not in exist:
+            if name not in exist and not name.is_elsewhere:
                 self.notify(Noticed(str(name), f"table '{name}' does not exist yet; it is gated all the same"))
         return [report.source_gate(found[name]) for name in names]
 

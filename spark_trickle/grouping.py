@@ -128,7 +128,7 @@ class Grouping:
             DiamondGroupMember(
                 group_id=group.id,
                 member_name=member.name,
-                member_schema=member.namespace,
+                member_schema=member.schema,
                 is_convergence=member in group.convergence_points,
                 epoch=epochs.get(group.id, 0),
                 schedule_policy=group.policy,

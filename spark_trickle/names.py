@@ -2,6 +2,9 @@
 
 Iceberg's catalog compares names of tables as they are written, and so do we: a `TableName` keeps the spelling it was
 given. Where a name is not found, one that differs by case only is pointed out.
+
+A table of another catalog than `lake` is a `TableName`, too: its namespace says so, in a way that no namespace of ours
+can (`TableName.elsewhere`). Whoever only compares, keeps or shows names need not know.
 """
 
 from __future__ import annotations
@@ -9,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from spark_trickle.errors import LISTED, NotFoundError, UserError
@@ -19,6 +22,11 @@ LAKE = "lake"
 
 DEFAULT_NAMESPACE = "default"
 """Namespace of names that are written without one."""
+
+_ELSEWHERE = "\x1f"
+"""Begins the namespace of a table of another catalog, and separates its levels, which may contain anything else: it is
+what Iceberg separates levels by where names travel.
+"""
 
 INTERNAL_NAMESPACE = "trickle_internal"
 """Namespace of the tables that hold state; nobody but the engine reads or writes them."""
@@ -35,17 +43,23 @@ def quote(identifier: str) -> str:
 
 @dataclass(frozen=True, slots=True, order=True)
 class TableName:
-    """A table of the lake: namespace and name."""
+    """A table: namespace and name."""
 
     namespace: str
     name: str
 
     @classmethod
-    def parse(cls, text: str, default_namespace: str | Callable[[], str] = DEFAULT_NAMESPACE) -> TableName:
+    def parse(
+        cls,
+        text: str,
+        default_namespace: str | Callable[[], str] = DEFAULT_NAMESPACE,
+        catalogs: Collection[str] = (),
+    ) -> TableName:
         """Read `name`, `namespace.name` or `lake.namespace.name`, each part quoted with backticks or not.
 
         A bare part may contain anything but a dot and a backtick; quote the others. A default namespace that has to be
-        found out is found out only where the name has none.
+        found out is found out only where the name has none. A name that begins with one of the other `catalogs` is of
+        that catalog, as Spark reads it.
 
         >>> TableName.parse("orders")
         TableName(namespace='default', name='orders')
@@ -53,6 +67,8 @@ class TableName:
         TableName(namespace='sales', name='odd.name')
         """
         parts = _split(text)
+        if len(parts) > 1 and parts[0] in catalogs:
+            return cls.elsewhere(parts[0], parts[1:-1], parts[-1])
         if len(parts) > 2 and parts[0].lower() == LAKE:
             parts = parts[1:]
         if len(parts) == 1:
@@ -60,15 +76,46 @@ class TableName:
         # Iceberg's JDBC catalog joins the levels of a nested namespace with dots.
         return cls(".".join(parts[:-1]), parts[-1])
 
+    @classmethod
+    def elsewhere(cls, catalog: str, levels: Sequence[str], name: str) -> TableName:
+        """A table of another catalog.
+
+        >>> str(TableName.elsewhere("prod", ["sales", "eu.west"], "orders"))
+        'prod.sales.`eu.west`.orders'
+        """
+        return cls(_ELSEWHERE + _ELSEWHERE.join([catalog, *levels]), name)
+
+    @property
+    def catalog(self) -> str:
+        return self.namespace[1:].split(_ELSEWHERE)[0] if self.is_elsewhere else LAKE
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether it is a table of another catalog than the lake."""
+        return self.namespace.startswith(_ELSEWHERE)
+
+    @property
+    def levels(self) -> list[str]:
+        """The levels of its namespace."""
+        return self.namespace[1:].split(_ELSEWHERE)[1:] if self.is_elsewhere else self.namespace.split(".")
+
+    @property
+    def schema(self) -> str:
+        """The namespace as it is shown, with its catalog where that is another one."""
+        if not self.is_elsewhere:
+            return self.namespace
+        return ".".join(_show(level) for level in (self.catalog, *self.levels))
+
     @property
     def sql(self) -> str:
         """The name as Spark SQL text, whole and quoted."""
-        levels = [LAKE, *self.namespace.split("."), self.name]
-        return ".".join(quote(level) for level in levels)
+        return ".".join(quote(level) for level in (self.catalog, *self.levels, self.name))
 
     def __str__(self) -> str:
         """The name as people write it: without the namespace when that is the default one."""
         shown = _show(self.name)
+        if self.is_elsewhere:
+            return f"{self.schema}.{shown}"
         return shown if self.namespace == DEFAULT_NAMESPACE else f"{_show(self.namespace, dots=True)}.{shown}"
 
 

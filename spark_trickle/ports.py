@@ -214,7 +214,13 @@ class Lake(Protocol):
 class CatalogPort(Protocol):
     """Our metadata."""
 
-    def cut(self) -> Cut: ...
+    def cut(self) -> Cut:
+        """One moment, with where the tables of other catalogs are that stream tables read."""
+        ...
+
+    def cut_of_lake(self) -> Cut:
+        """The same without a look at other catalogs: for those who read nothing of them."""
+        ...
 
     def publish(self, publication: Publication) -> None: ...
 

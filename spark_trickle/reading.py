@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from spark_trickle.errors import NotFoundError, UserError
+from spark_trickle.errors import NotFoundError, UnavailableError, UserError
 from spark_trickle.model.frontier import Pointer
 from spark_trickle.model.publication import Cut
 from spark_trickle.names import TableName
 from spark_trickle.spark.failures import spark_errors, sql_errors, versions_gone
-from spark_trickle.spark.meaning import named_in
+from spark_trickle.spark.meaning import named_in, spoken_in
+from spark_trickle.spark.queries import meeting_tables
 from spark_trickle.spark.workspace import Workspace
 from spark_trickle.sql.writes import only_reads
 
@@ -28,7 +29,9 @@ class Snapshot:
 
     def __init__(self, cut: Cut, names: tuple[TableName, ...], open_workspace: OpenWorkspace) -> None:
         for name in names:
-            if name not in cut.pointers:
+            if name in cut.away:
+                raise UnavailableError(cut.away[name].reason, hint=cut.away[name].next_step)
+            if name not in cut.pointers and not name.is_elsewhere:
                 raise NotFoundError("table", name)
         self._cut = cut
         self._names = names
@@ -37,6 +40,10 @@ class Snapshot:
 
     def __enter__(self) -> Self:
         self._workspace = self._open(self._cut.pointers.values(), self._cut.namespaces)
+        for name in self._names:
+            if name.is_elsewhere and not self._workspace.meet(name):
+                self._workspace.close()
+                raise NotFoundError("table", name)
         return self
 
     def __exit__(
@@ -51,12 +58,19 @@ class Snapshot:
 
     @property
     def spark(self) -> SparkSession:
+        return self._here.session
+
+    @property
+    def _here(self) -> Workspace:
         if self._workspace is None:
             raise UserError("the snapshot is not open", hint="Use it inside `with engine.snapshot([...]) as snap:`")
-        return self._workspace.session
+        return self._workspace
 
     def table(self, name: str) -> DataFrame:
-        return self.spark.table(named_in(self.spark, name).sql)
+        wanted = named_in(self.spark, name, self._here.catalogs)
+        if wanted.is_elsewhere:
+            self._here.meet(wanted)
+        return self.spark.table(wanted.sql)
 
     def sql(self, text: str) -> DataFrame:
         """Run a query; every table in it is read at this version."""
@@ -65,5 +79,10 @@ class Snapshot:
                 "a snapshot is for reading: what is written there would be lost",
                 hint="Use engine.sql, or engine.transaction() to write to several tables at once",
             )
-        with spark_errors("reading a snapshot"), sql_errors("the query"):
-            return self.spark.sql(text)
+
+        def make() -> DataFrame:
+            with sql_errors("the query"):
+                return self.spark.sql(text)
+
+        with spark_errors("reading a snapshot"):
+            return meeting_tables(self._here, spoken_in(self.spark), make)

@@ -61,7 +61,7 @@ class Transaction:
 
     def __enter__(self) -> Self:
         self._gates, self._watermarks = [], []
-        self._cut = self._refresher.catalog.cut()
+        self._cut = self._refresher.catalog.cut_of_lake()
         self._workspace = self._open(self._cut.pointers.values(), self._cut.namespaces)
         self._notify(StepReached(Step.PINNED))
         return self
@@ -156,10 +156,15 @@ class Transaction:
         """
         name = self._named(source)
         require_no_stream_table(name, self._cut.tables)
+        if name.is_elsewhere:
+            raise UserError(
+                f"'{name}' is a table of catalog '{name.catalog}': what is written there is no part of a transaction",
+                hint="Use engine.advance_watermark, when it is loaded",
+            )
         self._watermarks.append(advancing(name, watermark, self._now()))
 
     def _named(self, text: str) -> TableName:
-        return named_in(self._here.session, text)
+        return named_in(self._here.session, text, self._here.catalogs)
 
     def _now(self) -> datetime:
         _ = self._here  # outside of the block there is nothing that could be published with it

@@ -7,15 +7,16 @@ Whom watermarks hold, and what is read at which, is in `holds`; how they are kep
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from spark_trickle.catalog.catalog import Catalog
 from spark_trickle.clock import Clock
-from spark_trickle.errors import AlreadyExistsError, UserError
+from spark_trickle.errors import AlreadyExistsError, NotFoundError, UserError
 from spark_trickle.gating import sources_named, who
 from spark_trickle.holds import watermark_report as report
+from spark_trickle.model.frontier import Pointer
 from spark_trickle.model.schedule import parse_duration
 from spark_trickle.model.watermark import Advance, WatermarkColumn, WatermarkGroup, WatermarkMode
 from spark_trickle.names import TableName
@@ -48,10 +49,15 @@ class Watermarking:
     check_column: ColumnCheck
     named: Callable[[str], TableName] = TableName.parse
     """Which table a name means."""
+    elsewhere: Callable[[TableName], Pointer] | None = None
+    """Where a table of another catalog is now. StreamTableError: it cannot be found."""
 
     def advance(self, source: str, watermark: datetime | str) -> report.SourceWatermark:
         name = self.named(source)
         advance = advancing(name, watermark, self.clock.now())
+        if name.is_elsewhere:
+            # Read before the transaction: what is written there meanwhile is not said to be complete.
+            advance = replace(advance, location=self._far(name).location)
         with self.catalog.write() as conn:
             self._require_base(name, conn)
             marks = self.catalog.change_watermarks([advance], conn)
@@ -112,7 +118,15 @@ class Watermarking:
 
     def _require_base(self, name: TableName, conn: Connection) -> None:
         require_no_stream_table(name, {table.name for table in self.catalog.stream_tables(conn)})
-        self.catalog.require_table(name, conn)
+        if name.is_elsewhere:
+            self._far(name)
+        else:
+            self.catalog.require_table(name, conn)
+
+    def _far(self, name: TableName) -> Pointer:
+        if self.elsewhere is None:
+            raise NotFoundError("catalog", name.catalog)
+        return self.elsewhere(name)
 
 
 class WatermarkCalls:
@@ -155,7 +169,7 @@ class WatermarkCalls:
 
 
 def _is(row: report.SourceWatermark, name: TableName) -> bool:
-    return (row.schema_name, row.source_table) == (name.namespace, name.name)
+    return (row.schema_name, row.source_table) == (name.schema, name.name)
 
 
 def advancing(name: TableName, watermark: datetime | str, at: datetime) -> Advance:

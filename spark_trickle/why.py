@@ -94,7 +94,7 @@ def _of_itself(table: StreamTable, found: Held) -> list[Reason]:
     return reasons
 
 
-_LOADS_AFTER = ((HoldCode.GATED, "gates"), (HoldCode.WATERMARK, "watermarks"))
+_LOADS_AFTER = ((HoldCode.AWAY, "catalogs"), (HoldCode.GATED, "gates"), (HoldCode.WATERMARK, "watermarks"))
 
 
 def _read(ancestor: StreamTable, reason: Reason) -> Reason:
@@ -105,7 +105,7 @@ def _missing(above: Iterable[TableName], known: Known) -> list[Reason]:
     """Sources that are gone: renamed, where somebody remembers where they were, or dropped."""
     dropped, moved = [], []
     for source in sorted(above):
-        if source in known.cut.pointers or source in known.cut.tables:
+        if source in known.cut.pointers or source in known.cut.tables or source in known.cut.away:
             continue
         found = _renamed(source, known)
         if found is None:

@@ -16,6 +16,9 @@ from spark_trickle.catalog.catalog import Catalog
 from spark_trickle.catalog.rereading import CutReader
 from spark_trickle.clock import Clock, SystemClock
 from spark_trickle.config import Settings
+from spark_trickle.elsewhere.heads import Heads
+from spark_trickle.elsewhere.pins import Elsewhere
+from spark_trickle.elsewhere.settings import CatalogSettings
 from spark_trickle.errors import ConfigError, UserError
 from spark_trickle.events import Event, Observer
 from spark_trickle.fusing import Fusing
@@ -67,6 +70,7 @@ class Parts:
     clock: Clock
     sessions: Sessions
     workspaces: Workspaces
+    elsewhere: Elsewhere
     lake: LazyLake
     refresher: Refresher
     definitions: Definitions
@@ -81,6 +85,7 @@ class Parts:
     def close(self) -> None:
         self.scheduler.close()
         self.workspaces.close()
+        self.elsewhere.close()
         self.sessions.stop()
         self.catalog.close()
 
@@ -100,19 +105,11 @@ def assemble(settings: Settings, spark: SparkSession | None, observers: Iterable
         busy_timeout_seconds=settings.busy_timeout_seconds,
         max_consecutive_errors=settings.max_consecutive_errors,
         notify=notify,
+        elsewhere=lambda cut: elsewhere.added_to(cut),
     )
-    address = LakeAddress(
-        catalog.database.jdbc_url(), tuple(sorted(catalog.database.jdbc_properties().items())), warehouse
-    )
-    sessions = Sessions(
-        address,
-        given=spark,
-        master=settings.spark_master,
-        driver_memory=settings.spark_driver_memory,
-        extra=settings.spark_conf,
-    )
-    workspaces = Workspaces(sessions, warehouse)
-
+    sessions = _sessions(settings, catalog, warehouse, spark)
+    elsewhere = _elsewhere(sessions)
+    workspaces = Workspaces(sessions, warehouse, elsewhere)
     lake, clock = _lake(settings, workspaces), SystemClock()
     refresher = Refresher(
         catalog=catalog,
@@ -133,17 +130,39 @@ def assemble(settings: Settings, spark: SparkSession | None, observers: Iterable
         clock,
         sessions,
         workspaces,
+        elsewhere,
         lake,
         refresher,
         definitions,
         _gating(settings, catalog, clock, notify, sessions),
         Grouping(catalog, clock, sessions.named),
-        _watermarking(settings, catalog, clock, sessions),
+        _watermarking(settings, catalog, clock, sessions, elsewhere),
         Fusing(catalog, clock, settings.fuse_default_ceiling, sessions.named),
         scheduler,
         _watch(settings, catalog, clock),
         notify,
     )
+
+
+def _sessions(settings: Settings, catalog: Catalog, warehouse: str, spark: SparkSession | None) -> Sessions:
+    database = catalog.database
+    address = LakeAddress(database.jdbc_url(), tuple(sorted(database.jdbc_properties().items())), warehouse)
+    return Sessions(
+        address,
+        given=spark,
+        master=settings.spark_master,
+        driver_memory=settings.spark_driver_memory,
+        extra=settings.spark_conf,
+    )
+
+
+def _elsewhere(sessions: Sessions) -> Elsewhere:
+    def by_jvm(_: CatalogSettings) -> Heads:
+        from spark_trickle.spark.scout import Scout, ScoutHeads
+
+        return ScoutHeads(Scout(sessions))
+
+    return Elsewhere(sessions.catalogs, by_jvm)
 
 
 def _scheduler(settings: Settings, catalog: Catalog, refresher: Refresher, clock: Clock, notify: Observer) -> Scheduler:
@@ -176,7 +195,9 @@ def _watch(settings: Settings, catalog: Catalog, clock: Clock) -> Watch:
     return Watch(catalog, clock, default, timedelta(seconds=settings.watermark_holdback_timeout))
 
 
-def _watermarking(settings: Settings, catalog: Catalog, clock: Clock, sessions: Sessions) -> Watermarking:
+def _watermarking(
+    settings: Settings, catalog: Catalog, clock: Clock, sessions: Sessions, elsewhere: Elsewhere
+) -> Watermarking:
     def check(source: TableName, column: str) -> None:
         from spark_trickle.spark.completeness import MOMENTS, kind_of
 
@@ -186,7 +207,7 @@ def _watermarking(settings: Settings, catalog: Catalog, clock: Clock, sessions: 
             raise UserError(what, hint=f"A watermark column is of type {', '.join(MOMENTS)}")
 
     stuck = timedelta(seconds=settings.watermark_holdback_timeout)
-    return Watermarking(catalog, clock, stuck, check, sessions.named)
+    return Watermarking(catalog, clock, stuck, check, sessions.named, elsewhere.pointer)
 
 
 def _lake(settings: Settings, workspaces: Workspaces) -> LazyLake:

@@ -6,7 +6,7 @@ connections of `database`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from hashlib import blake2b
@@ -48,9 +48,18 @@ class Catalog:
     """
 
     def __init__(
-        self, database: Database, *, max_consecutive_errors: int = 3, notify: Observer = lambda _event: None
+        self,
+        database: Database,
+        *,
+        max_consecutive_errors: int = 3,
+        notify: Observer = lambda _event: None,
+        elsewhere: Callable[[Cut], Cut] = lambda cut: cut,
     ) -> None:
+        """Args:
+        elsewhere: adds to a cut where the tables of other catalogs are that its stream tables read.
+        """
         self.database = database
+        self.elsewhere = elsewhere
         self._max_consecutive_errors = max_consecutive_errors
         self._notify = notify
 
@@ -62,9 +71,10 @@ class Catalog:
         busy_timeout_seconds: float = DEFAULT_BUSY_TIMEOUT_SECONDS,
         max_consecutive_errors: int = 3,
         notify: Observer = lambda _event: None,
+        elsewhere: Callable[[Cut], Cut] = lambda cut: cut,
     ) -> Self:
         database = Database.open(url, busy_timeout_seconds=busy_timeout_seconds)
-        return cls(database, max_consecutive_errors=max_consecutive_errors, notify=notify)
+        return cls(database, max_consecutive_errors=max_consecutive_errors, notify=notify, elsewhere=elsewhere)
 
     def close(self) -> None:
         self.database.close()
@@ -78,10 +88,15 @@ class Catalog:
         return self.database.write()
 
     def cut(self, conn: Connection | None = None) -> Cut:
-        """Where every table is and what is known of every stream table, at one moment.
+        """Where every table is and what is known of every stream table, at one moment; and, right after it, where the
+        tables of other catalogs are that they read.
 
         The id is made of the versions: two cuts with the same id see the same lake.
         """
+        return self.elsewhere(self.cut_of_lake(conn))
+
+    def cut_of_lake(self, conn: Connection | None = None) -> Cut:
+        """As `cut`, without a look at other catalogs."""
         with self._reading(conn) as connection:
             heads = pointers.read(connection)
             tables = {table.name: table for table in stream_tables.all(connection)}

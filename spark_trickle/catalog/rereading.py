@@ -52,6 +52,8 @@ class CutReader:
         self._versions: Rows = []
         self._pointers: dict[tuple[Any, ...], Pointer] = {}
         self._cut: Cut | None = None
+        self._given: Cut | None = None
+        """The last one, with the tables of other catalogs."""
         self._stamp = ""
         self._seen: tuple[Any, ...] = ()
         self._told: tuple[Any, ...] = ()
@@ -59,10 +61,15 @@ class CutReader:
     def __call__(self) -> Cut:
         # Asked before reading: what is committed in between is looked at once more, not missed.
         stamp = self._catalog.database.stamp()
+        before, given = self._cut, self._given
         if self._cut is None or stamp != self._stamp:
             self._cut = self._read()
             self._stamp = stamp
-        return self._cut
+        found = self._catalog.elsewhere(self._cut)
+        same = given is not None and before is self._cut and (given.id, given.away) == (found.id, found.away)
+        self._given = given if same else found
+        assert self._given is not None
+        return self._given
 
     def _read(self) -> Cut:
         with self._catalog.read() as connection:

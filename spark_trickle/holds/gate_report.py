@@ -73,7 +73,7 @@ def _told(gate: Gate) -> dict[str, Any]:
     """What every report tells of a gate."""
     return {
         "source_table": gate.source.name,
-        "schema_name": gate.source.namespace,
+        "schema_name": gate.source.schema,
         "gated": gate.gated,
         "gated_at": gate.gated_at,
         "ungated_at": gate.ungated_at,

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from spark_trickle.holds.aligned import AlignedVersions
+from spark_trickle.holds.away import by_catalogs
 from spark_trickle.holds.fused import by_fuses
 from spark_trickle.holds.gated import by_gates
 from spark_trickle.holds.held_back import held_back, other_versions
@@ -22,6 +23,7 @@ from spark_trickle.model.stream_table import StreamTable
 from spark_trickle.names import TableName
 
 RULES = (
+    Rule(by_catalogs, of_sources=True),
     Rule(by_gates, of_sources=True),
     Rule(by_watermarks, of_sources=True),
     Rule(by_fuses),

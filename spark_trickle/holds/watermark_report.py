@@ -69,7 +69,7 @@ def watermarks(marks: Watermarks) -> list[SourceWatermark]:
         rows.append(
             SourceWatermark(
                 source_table=source.name,
-                schema_name=source.namespace,
+                schema_name=source.schema,
                 watermark=None if mark is None else mark.watermark,
                 updated_at=None if mark is None else mark.updated_at,
                 advanced_by=None if mark is None else mark.advanced_by,

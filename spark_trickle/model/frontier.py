@@ -11,7 +11,7 @@ from spark_trickle.names import TableName
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """One version of one table (or view) of the lake."""
+    """One version of one table (or view) of the lake, or of a table of another catalog."""
 
     table: TableName
     uuid: str
@@ -25,7 +25,7 @@ class Pin:
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """A row of the Iceberg catalog: which metadata file a table or view is at."""
+    """A row of an Iceberg catalog: which metadata file a table or view is at."""
 
     table: TableName
     location: str
@@ -43,8 +43,8 @@ class Frontier(Mapping[str, int | None]):
         return next((pin for pin in self.pins if pin.table == table), None)
 
     def __getitem__(self, name: str) -> int | None:
-        wanted = TableName.parse(name)
-        pin = self.of(wanted)
+        shown = next((pin for pin in self.pins if str(pin.table) == name), None)
+        pin = shown or self.of(TableName.parse(name))
         if pin is None:
             raise KeyError(name)
         return pin.snapshot_id
@@ -62,7 +62,7 @@ class Frontier(Mapping[str, int | None]):
         return ", ".join(f"{pin.table}@{pin.snapshot_id}" for pin in self.pins) or "nothing"
 
 
-_COMMIT = re.compile(r"(\d+)-[^/]*\Z")
+_COMMIT = re.compile(r"(?:(\d+)-[^/]*|/v(\d+)(?:\.gz)?\.metadata\.json(?:\.gz)?)\Z")
 
 
 def commit_number(location: str) -> int:
@@ -71,6 +71,8 @@ def commit_number(location: str) -> int:
 
     >>> commit_number("s3://lake/orders/metadata/00012-ab-cd.metadata.json"), commit_number("registered.json")
     (12, -1)
+    >>> commit_number("/lake/orders/metadata/v12.metadata.json")
+    12
     """
     found = _COMMIT.search(location)
-    return -1 if found is None else int(found.group(1))
+    return -1 if found is None else int(found.group(1) or found.group(2))

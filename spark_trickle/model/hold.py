@@ -12,6 +12,8 @@ from spark_trickle.names import TableName
 class HoldCode(StrEnum):
     """Why a unit that should be refreshed is not."""
 
+    AWAY = "away"
+    """A source of another catalog cannot be found."""
     GATED = "gated"
     WATERMARK = "watermark"
     FUSE = "fuse"

@@ -49,8 +49,21 @@ class Publication:
 
 
 @dataclass(frozen=True, slots=True)
+class Away:
+    """Why it is not known where a table of another catalog is."""
+
+    reason: str
+    """With the names of the catalog and of the table."""
+    next_step: str
+
+
+@dataclass(frozen=True, slots=True)
 class Cut:
-    """One moment of the lake, read in one transaction: where every table was, what was known of the stream tables."""
+    """One moment of the lake, read in one transaction: where every table was, what was known of the stream tables.
+
+    Beside it, read after that transaction and one after the other: where the tables of other catalogs are that stream
+    tables read.
+    """
 
     id: str
     pointers: dict[TableName, Pointer]
@@ -63,3 +76,12 @@ class Cut:
     generation: int = 0
     """Advances when a stream table is created, altered or dropped and when a gate moves; not with refreshes."""
     watermarks: Watermarks = field(default_factory=Watermarks)
+    away: Mapping[TableName, Away] = field(default_factory=dict)
+    """Tables of other catalogs that stream tables read, and that were not found."""
+
+    @property
+    def elsewhere(self) -> frozenset[TableName]:
+        """The tables of other catalogs that stream tables read, or that have to do with watermarks."""
+        read = {source.table for table in self.tables.values() for source in table.sources}
+        read.update(source for group in self.watermarks.groups for source in group.sources)
+        return frozenset(name for name in read.union(self.watermarks.columns) if name.is_elsewhere)

@@ -134,7 +134,7 @@ class Definitions:
 
     def drop(self, name: TableName, *, cascade: bool) -> list[StreamTable]:
         """Drop it, and with `cascade` all that reads it; returns what was dropped."""
-        cut = self.catalog.cut()
+        cut = self.catalog.cut_of_lake()
         self._existing(cut, name)
         dag = dag_of(cut.tables.values())
         dependents = [t for t in dag.ordered(dag.downstream(name)) if t in cut.tables and t != name]
@@ -153,7 +153,7 @@ class Definitions:
         return going
 
     def suspend(self, name: TableName, because: str = "suspended by hand") -> StreamTable:
-        table = self._existing(self.catalog.cut(), name)
+        table = self._existing(self.catalog.cut_of_lake(), name)
         if table.status is Status.SUSPENDED:
             return table
         # Errors are counted towards a suspension by itself: this one is not.
@@ -162,7 +162,7 @@ class Definitions:
 
     def resume(self, name: TableName) -> StreamTable:
         """Let it be refreshed again; with it the members of its circle, which failed with it."""
-        cut = self.catalog.cut()
+        cut = self.catalog.cut_of_lake()
         table = self._existing(cut, name)
         circle = dag_of(cut.tables.values()).circle_of(name)
         failed = [cut.tables[each] for each in circle if each != name and cut.tables[each].status is Status.ERROR]

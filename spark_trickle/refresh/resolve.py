@@ -20,6 +20,14 @@ def resolve_mode(
     wanted = options.refresh_mode
     if wanted is RefreshMode.FULL:
         return RefreshMode.FULL, "refresh_mode is FULL", ()
+    far = next((source.table for source in analysis.sources if source.table.is_elsewhere), None)
+    if wanted is RefreshMode.IMMEDIATE and far is not None:
+        raise UserError(
+            f"'{name}' cannot be IMMEDIATE: '{far}' is a table of catalog '{far.catalog}', where others write and a "
+            "transaction of ours has no part",
+            hint="Choose DIFFERENTIAL: the scheduler follows it at each tick",
+            facts={"name": str(name), "mode": wanted.value, "source": str(far)},
+        )
     if analysis.differential:
         return (wanted if wanted is RefreshMode.IMMEDIATE else RefreshMode.DIFFERENTIAL), None, ()
     reason = analysis.reason or "the query cannot be kept incrementally"

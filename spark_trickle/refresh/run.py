@@ -270,6 +270,7 @@ class Refresher:
             if table.fuse.blown is not None and table.options.fuse is not Fuse.OFF:
                 raise blown_error(table, table.fuse.blown)
         wanted |= {table.name for table in self.followers(cut, wanted)}
+        _require_reachable(cut, wanted)
         return [cut.tables[name] for name in dag.ordered(wanted)], frozenset(along)
 
     def _request(self, cut: Cut, mode: RefreshMode | None, by: str, unit: Sequence[StreamTable]) -> Request:
@@ -310,7 +311,7 @@ class Refresher:
         try:
             self.catalog.publish(publication)
         except CommitUnknownError:
-            now = self.catalog.cut().tables
+            now = self.catalog.cut_of_lake().tables
             for table in publication.updated:
                 found = now.get(table.name)
                 if found is None or (found.published, found.frontier) != (table.published, table.frontier):
@@ -360,6 +361,19 @@ class Refresher:
 
 def dag_of(tables: Iterable[StreamTable]) -> Dag:
     return Dag({table.name: [source.table for source in table.sources] for table in tables})
+
+
+def _require_reachable(cut: Cut, unit: Iterable[TableName]) -> None:
+    """UnavailableError: a source of another catalog cannot be found."""
+    for name in sorted(unit):
+        for source in cut.tables[name].sources:
+            away = cut.away.get(source.table)
+            if away is not None:
+                raise UnavailableError(
+                    f"'{name}' cannot be refreshed: {away.reason}",
+                    hint=f"To do: {away.next_step}",
+                    facts={"name": str(name), "source": str(source.table), "catalog": source.table.catalog},
+                )
 
 
 def _require_no_new_circle(results: Sequence[MemberResult], request: Request) -> None:

@@ -25,7 +25,7 @@ from spark_trickle.spark.changing import Changing, changing_parts
 from spark_trickle.spark.describing import Describing
 from spark_trickle.spark.failures import sql_errors
 from spark_trickle.spark.fingerprints import function_notices, functions_named
-from spark_trickle.spark.queries import query_frame
+from spark_trickle.spark.queries import query_in
 from spark_trickle.spark.user_functions import aggregates
 from spark_trickle.sql.build import build
 from spark_trickle.sql.build import notices as query_notices
@@ -71,11 +71,9 @@ class _Sources:
         self.views: list[TableName] = []
 
     def resolve(self, parts: tuple[str, ...]) -> SourceTable | SourceView:
-        levels = parts[1:] if len(parts) > 2 and parts[0].lower() == LAKE else parts
-        namespace = ".".join(levels[:-1]) or self._meaning.default_namespace
-        if namespace is None:
-            raise NotFoundError("table", f"{self._meaning.catalog}.{self._meaning.namespace}.{levels[-1]}")
-        name = TableName(namespace, levels[-1])
+        name = self._workspace.named(parts, self._meaning)
+        if name is None:
+            raise NotFoundError("table", f"{self._meaning.catalog}.{self._meaning.namespace}.{parts[-1]}")
         pointer = self._heads.get(name)
         if pointer is None:
             raise NotFoundError("table", name)
@@ -90,12 +88,12 @@ class _Sources:
 def analyze(workspace: Workspace, query: str, meaning: Meaning, stream_tables: Iterable[TableName]) -> AnalyzedQuery:
     """Everything that can be told of the query without running it."""
     workspace.speak(meaning)
-    frame = query_frame(workspace.session, query, "the query")
+    frame = query_in(workspace, query, meaning, "the query")
     with sql_errors("the query"):
         columns = tuple((field.name, field.dataType.simpleString()) for field in frame.schema.fields)
     _check_columns([name for name, _ in columns])
     check_output_types(columns)
-    tables = _base_tables(frame)
+    tables = _base_tables(workspace, frame)
     _check_tables(workspace, tables)
     sources = _Sources(workspace, meaning)
     kept, refusal = _Kept(), None
@@ -288,7 +286,7 @@ def _check_tables(workspace: Workspace, tables: list[TableName]) -> None:
             )
 
 
-def _base_tables(frame: DataFrame) -> list[TableName]:
+def _base_tables(workspace: Workspace, frame: DataFrame) -> list[TableName]:
     """The tables under the analysed plan, subqueries included; views are inlined there already."""
     plan: Any = frame._jdf.queryExecution().analyzed()
     found: set[TableName] = set()
@@ -297,21 +295,25 @@ def _base_tables(frame: DataFrame) -> list[TableName]:
     for part in plans:
         leaves = part.collectLeaves()
         for index in range(leaves.length()):
-            name = _table_of(leaves.apply(index))
+            name = _table_of(workspace, leaves.apply(index))
             if name is not None:
                 found.add(name)
     return sorted(found)
 
 
-def _table_of(leaf: Any) -> TableName | None:
+def _table_of(workspace: Workspace, leaf: Any) -> TableName | None:
     kind = leaf.getClass().getSimpleName()
     if kind in _CONSTANT_LEAVES:
         return None
     if kind == "DataSourceV2Relation" and leaf.catalog().isDefined() and leaf.identifier().isDefined():
-        identifier = leaf.identifier().get()
-        if leaf.catalog().get().name() == LAKE:
+        identifier, catalog = leaf.identifier().get(), str(leaf.catalog().get().name())
+        if catalog == LAKE:
             return TableName(".".join(identifier.namespace()), identifier.name())
+        found = TableName.elsewhere(catalog, list(identifier.namespace()), identifier.name())
+        if found in workspace.heads():
+            return found
     raise UserError(
-        f"the query reads '{leaf.simpleString(25)}', which is not an Iceberg table of catalog '{LAKE}'",
-        hint="Stream tables read Iceberg tables, stream tables and views of the lake; load other data into one first",
+        f"the query reads '{leaf.simpleString(25)}', which is not an Iceberg table",
+        hint="Stream tables read Iceberg tables, of the lake and of other Iceberg catalogs that are configured "
+        "(spark.sql.catalog.<name>), stream tables and views of the lake; load other data into one first",
     )

@@ -31,7 +31,7 @@ from spark_trickle.spark.one_version import Limits, Shared
 from spark_trickle.spark.overdelete import Taken, take_away
 from spark_trickle.spark.parallel import in_parallel
 from spark_trickle.spark.planning import planned_for
-from spark_trickle.spark.queries import query_frame
+from spark_trickle.spark.queries import query_in
 from spark_trickle.spark.relations import Leaves
 from spark_trickle.spark.remembered import Remembered
 from spark_trickle.spark.reuse import reusable
@@ -42,8 +42,7 @@ from spark_trickle.spark.write import NOTHING, Writer, Written
 from spark_trickle.sql.leaves import KeptLeaf, SourceLeaf
 from spark_trickle.storage.changes import ChangeFeed
 from spark_trickle.storage.foreign import foreign_write
-from spark_trickle.storage.iceberg import load, pin, total_records
-from spark_trickle.storage.views import view_pin
+from spark_trickle.storage.iceberg import load, total_records
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -60,22 +59,12 @@ class Bench(Completeness):
         self._feed = ChangeFeed(workspace.session)
         self._shared = SharedChanges(workspace.session, self._feed, shared.limits.small_change_rows, shared.brought)
         self._known = shared.known
-        self._pins = shared.pins
         self._taken: dict[TableName, Taken] = {}
         """What was taken from members of a circle, and is given back when they are refreshed."""
 
     def pin_of(self, table: TableName) -> Pin | None:
         pointer = self.workspace.heads().get(table)
-        if pointer is None:
-            return None
-        if pointer not in self._pins:
-            # A metadata file never changes, so neither does what it says.
-            with spark_errors(f"reading the metadata of '{table}'"):
-                if pointer.kind == "VIEW":
-                    self._pins[pointer] = view_pin(self.workspace.session, table, pointer.location)
-                else:
-                    self._pins[pointer] = pin(load(self.workspace.session, table), table)
-        return self._pins[pointer]
+        return None if pointer is None else self._common.pin(self.workspace, pointer)
 
     def analyze(self, query: str, meaning: Meaning, stream_tables: Iterable[TableName]) -> Analysis:
         return analyze(self.workspace, query, meaning, stream_tables).analysis
@@ -293,12 +282,12 @@ class Bench(Completeness):
         """The query as it was written, with everything decided that its text leaves open, at a moment."""
         self.workspace.speak(table.meaning)
         text = self._analyzed(table).completed or table.query
-        frame = query_frame(self.workspace.session, text, f"the query of '{table.name}'")
+        frame = query_in(self.workspace, text, table.meaning, f"the query of '{table.name}'")
         return at_moment(frame, moment) if table.reads_clock else frame
 
     def create_empty(self, table: StreamTable) -> bool:
         self.workspace.speak(table.meaning)
-        frame = query_frame(self.workspace.session, table.query, f"the query of '{table.name}'").limit(0)
+        frame = query_in(self.workspace, table.query, table.meaning, f"the query of '{table.name}'").limit(0)
         writer = Writer(self.workspace.session, {"trickle.stream-table": str(table.name)})
         return writer.emptied(table.name, frame, exists=table.name in self.workspace.heads())
 

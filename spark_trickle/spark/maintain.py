@@ -40,7 +40,7 @@ _NO_TIME = re.compile(r"0+[smhdw]?")
 class MaintenanceCatalog(Protocol):
     """What maintenance needs of our metadata."""
 
-    def cut(self) -> Cut: ...
+    def cut_of_lake(self) -> Cut: ...
     def prune_history(self, older_than: datetime) -> int: ...
 
 
@@ -125,7 +125,7 @@ def maintain(
     """Maintain all tables of all stream tables, then what belongs to none. `spark` is the session of the real lake."""
     started = time.perf_counter()
     upkeep = _Upkeep(catalog, spark, now, options)
-    names = [name for table in catalog.cut().tables.values() for name in table.tables]
+    names = [name for table in catalog.cut_of_lake().tables.values() for name in table.tables]
     tables = tuple(upkeep.table(name) for name in names)
     pruned = 0
     if options.history_days:
@@ -176,7 +176,7 @@ class _Upkeep:
     def abandoned(self) -> int:
         """Files of tables that no stream table has any more."""
         with spark_errors("removing files of tables that are no more"):
-            return remove_abandoned(self.spark, self.catalog.cut(), self._old(), IN_USE.locations())
+            return remove_abandoned(self.spark, self.catalog.cut_of_lake(), self._old(), IN_USE.locations())
 
     def _data_files(self, name: TableName) -> int:
         return shape_of(load(self.spark, name)).data_files
@@ -193,7 +193,7 @@ class _Upkeep:
         # Read after the table: a version that becomes pinned later was the current one at that moment, or since.
         pins = [
             pin.snapshot_id
-            for each in self.catalog.cut().tables.values()
+            for each in self.catalog.cut_of_lake().tables.values()
             for pin in (*each.frontier.pins, *each.published)
             if pin.snapshot_id is not None
         ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JJavaError
@@ -91,9 +92,9 @@ def current_namespace(session: SparkSession) -> str | None:
         return ".".join(manager.currentNamespace()) if manager.currentCatalog().name() == LAKE else None
 
 
-def named_in(session: SparkSession, text: str) -> TableName:
+def named_in(session: SparkSession, text: str, catalogs: Collection[str]) -> TableName:
     """The table that a name means in a session; in another catalog than the lake it has to be whole."""
-    return TableName.parse(text, current_namespace(session) or DEFAULT_NAMESPACE)
+    return TableName.parse(text, current_namespace(session) or DEFAULT_NAMESPACE, catalogs)
 
 
 def forget_settings(session: SparkSession) -> None:

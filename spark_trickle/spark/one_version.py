@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from spark_trickle.model.frontier import Pin, Pointer
 from spark_trickle.names import TableName
@@ -14,6 +14,8 @@ from spark_trickle.spark.sharing import Brought, KnownChange
 from spark_trickle.spark.turns import Turns
 from spark_trickle.spark.workspace import Workspace
 from spark_trickle.storage.changes import ChangeFeed
+from spark_trickle.storage.iceberg import load, pin
+from spark_trickle.storage.views import view_pin
 from spark_trickle.storage.windows import Window as FeedWindow
 
 
@@ -37,9 +39,25 @@ class Shared:
         self.brought = Brought(remembered.changes)
         self.lookups = Lookups(self.brought, remembered.readers, remembered.lookups, limits.lookup_table_rows)
         self.known: dict[tuple[TableName, int | None, int | None], KnownChange] = {}
-        self.pins: dict[Pointer, Pin] = {}
+        self._pins: dict[Pointer, Pin] = {}
         self._feed = ChangeFeed(workspace.session, remembered.files)
         self._turns = Turns()
+
+    def pin(self, workspace: Workspace, pointer: Pointer) -> Pin:
+        """The version that a pointer stands for, seen from one of the workspaces."""
+        table = pointer.table
+        with spark_errors(f"reading the metadata of '{table}'"):
+            if table.is_elsewhere:
+                workspace.meet(table)
+            if pointer not in self._pins:
+                # A metadata file never changes, so neither does what it says.
+                if pointer.kind == "VIEW":
+                    self._pins[pointer] = view_pin(workspace.session, table, pointer.location)
+                else:
+                    # Iceberg may spell the place of a file otherwise than its catalog, and places are compared.
+                    here = pin(load(workspace.session, table), table)
+                    self._pins[pointer] = replace(here, location=pointer.location)
+        return self._pins[pointer]
 
     def window(self, since: Pin, columns: tuple[str, ...] | None) -> FeedWindow | Broken:
         """What changed in a table; the same value for all that ask for the same change."""

@@ -6,13 +6,23 @@ first, by Spark's own parser, and what is anything but a query never gets furthe
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from pyspark.errors import AnalysisException
+
 from spark_trickle.errors import SqlError
+from spark_trickle.names import LAKE, TableName
 from spark_trickle.spark.failures import sql_errors
+from spark_trickle.sql.branches import named
+from spark_trickle.storage.views import load_view
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from spark_trickle.model.meaning import Meaning
+    from spark_trickle.spark.workspace import Workspace
 
 _LOGICAL = "org.apache.spark.sql.catalyst.plans.logical."
 _STATEMENTS = (
@@ -30,6 +40,59 @@ def query_frame(session: SparkSession, text: str, what: str) -> DataFrame:
     with sql_errors(what):
         require_query(session, text, what)
         return session.sql(text)
+
+
+def query_in(workspace: Workspace, text: str, meaning: Meaning, what: str) -> DataFrame:
+    """The query as a frame of a workspace, whatever catalogs its tables are in."""
+    _meet_named(workspace, text, meaning)
+    return meeting_tables(workspace, meaning, lambda: query_frame(workspace.session, text, what))
+
+
+def _meet_named(workspace: Workspace, text: str, meaning: Meaning) -> None:
+    """Pin the tables of other catalogs that a text names, as far as we can read it, and those that its views name: what
+    Spark does not find it writes into the log."""
+    if not workspace.catalogs:
+        return
+    heads = workspace.heads()
+    pending, seen = [(parts, meaning) for parts in named(text)], set[TableName]()
+    while pending:
+        parts, within = pending.pop()
+        name = workspace.named(parts, within)
+        if name is None or name in seen:
+            continue
+        seen.add(name)
+        if name.is_elsewhere:
+            workspace.meet(name)
+        elif name in heads and heads[name].kind == "VIEW":
+            view = load_view(workspace.session, name)
+            where = replace(meaning, catalog=LAKE, namespace=view.default_namespace)
+            pending += [(each, where) for each in named(view.text)]
+
+
+def meeting_tables(workspace: Workspace, meaning: Meaning, make: Callable[[], DataFrame]) -> DataFrame:
+    """A frame of a workspace. Tables of other catalogs that it reads, itself or through views, are pinned there when
+    they are met: Spark says which it did not find."""
+    seen: set[str] = set()
+    while True:
+        try:
+            return make()
+        except SqlError as err:
+            unknown = _unknown_table(err.__cause__)
+            if unknown is None or unknown in seen:
+                raise
+            seen.add(unknown)
+            java: Any = workspace.session._jsparkSession
+            parts = java.sessionState().sqlParser().parseMultipartIdentifier(unknown)
+            name = workspace.named([str(parts.apply(place)) for place in range(parts.length())], meaning)
+            if name is None or not name.is_elsewhere or not workspace.meet(name):
+                raise
+
+
+def _unknown_table(err: BaseException | None) -> str | None:
+    """The name of a table that Spark did not find, as it writes it."""
+    if not isinstance(err, AnalysisException) or err.getCondition() != "TABLE_OR_VIEW_NOT_FOUND":
+        return None
+    return (err.getMessageParameters() or {}).get("relationName")
 
 
 def require_query(session: SparkSession, text: str, what: str) -> None:

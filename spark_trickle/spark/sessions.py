@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from spark_trickle.elsewhere.settings import CatalogSettings, catalogs_in
 from spark_trickle.errors import ConfigError, UnavailableError, UserError
 from spark_trickle.names import DEFAULT_NAMESPACE, LAKE, TableName
 from spark_trickle.spark.stores import (
@@ -157,9 +158,15 @@ class Sessions:
         """A session of its own: own settings, temporary views and catalog; same executors."""
         return _configured(self.main.newSession(), lake, self._files)
 
-    def like_main(self, lake: LakeAddress) -> SparkSession:
+    def like_main(
+        self, lake: LakeAddress, prepare: Callable[[SparkSession, str, list[str]], None] | None = None
+    ) -> SparkSession:
         """A session in which a user's statement means what it means in the main one: with its settings, current
-        namespace, temporary views, functions and variables. Only its lake is another one."""
+        namespace, temporary views, functions and variables. Only its lake is another one.
+
+        Args:
+            prepare: what is done to it before it enters that catalog and namespace.
+        """
         from spark_trickle.spark.meaning import enter
 
         main = self.main
@@ -167,6 +174,8 @@ class Sessions:
         theirs, ours = _catalog_manager(main), _catalog_manager(session)
         with active(main):
             catalog, namespace = str(theirs.currentCatalog().name()), list(theirs.currentNamespace())
+        if prepare is not None:
+            prepare(session, catalog, namespace)
         enter(session, catalog, namespace)
         _share_variables(theirs, ours)
         return session
@@ -193,7 +202,12 @@ class Sessions:
 
     def named(self, text: str) -> TableName:
         """The table that a name means in the main session."""
-        return TableName.parse(text, lambda: self.namespace)
+        return TableName.parse(text, lambda: self.namespace, self.catalogs())
+
+    def catalogs(self) -> dict[str, CatalogSettings]:
+        """The other catalogs that are configured. Starts no JVM: before there is a session, by its settings."""
+        session = self._main or self._given
+        return catalogs_in(self._extra if session is None else {**self._extra, **session.conf.getAll})
 
     def meaning(self) -> Meaning:
         """What a query means that is defined now."""

@@ -159,7 +159,7 @@ def _rewind(bench: Bench, table: StreamTable, pin: Pin) -> None:
             f"snapshot {pin.snapshot_id} of '{pin.table}', which '{table.name}' was made from, has expired",
             hint="Refresh the stream table, then verify it",
         )
-    java.manageSnapshots().setCurrentSnapshot(pin.snapshot_id).commit()
+    workspace.rewind(pin.table, pin.snapshot_id)
 
 
 def _require_known_moment(bench: Bench, table: StreamTable) -> None:

@@ -5,6 +5,8 @@ pointers (which metadata file each table is at). Reading there reads exactly the
 others write meanwhile. Writing there writes real files but moves only the private pointers: nobody else sees anything,
 no kind of statement can escape, and what was written becomes visible when the real pointers are swapped in one
 transaction. A crash leaves unreferenced files and nothing else.
+
+Tables of other catalogs are seen there at pinned versions, too (`overlay.py`), and only read.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import sqlite3
 import tempfile
 import threading
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,7 +31,10 @@ from spark_trickle.spark.user_functions import share_functions
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from spark_trickle.elsewhere.pins import Elsewhere
     from spark_trickle.model.meaning import Meaning
+    from spark_trickle.spark.overlay import Overlay, PinnedElsewhere
+    from spark_trickle.spark.scout import Scout
 
 _TABLES = """
 CREATE TABLE iceberg_tables(catalog_name VARCHAR(255) NOT NULL, table_namespace VARCHAR(255) NOT NULL,
@@ -117,14 +122,24 @@ class Workspace:
     """One private version of the lake, and a session that sees it."""
 
     def __init__(
-        self, sessions: Sessions, warehouse: str, pointers: _Pointers | None = None, session: SparkSession | None = None
+        self,
+        sessions: Sessions,
+        warehouse: str,
+        elsewhere: PinnedElsewhere | None,
+        pointers: _Pointers | None = None,
+        session: SparkSession | None = None,
     ) -> None:
+        """Args:
+        elsewhere: the versions of other catalogs' tables; None: those catalogs are as they are, for who writes there.
+        """
         self._sessions = sessions
         self._warehouse = warehouse
         self._pointers = pointers or _Pointers()
+        self._elsewhere = elsewhere
         self._meaning: Meaning | None = None
         self.functions: tuple[str, ...] = ()
         self.session = session or _plain(sessions.beside(LakeAddress(self._pointers.jdbc_url, (), warehouse)))
+        self._overlay = None if elsewhere is None else _covered(self.session, elsewhere, sessions)
         self.views: list[str] = []
         self._token = uuid.uuid4().hex[:12]
         self._siblings: list[Workspace] = []
@@ -136,21 +151,66 @@ class Workspace:
 
             # Whatever fails on the way has been said in part.
             before, self._meaning = self._meaning, None
+            if self._overlay is not None and meaning.catalog != LAKE:
+                self._overlay.enter(meaning.catalog, meaning.namespace.split("."))
             speak(self.session, meaning, before)
             self._meaning = meaning
 
     def pin(self, pointers: Iterable[Pointer], namespaces: Iterable[str]) -> None:
         """Start over from these versions; whatever was staged here is forgotten."""
         self._take_functions()
-        self._pointers.pin(pointers, namespaces)
+        self._cover()
+        listed = list(pointers)
+        self._pointers.pin((pointer for pointer in listed if not pointer.table.is_elsewhere), namespaces)
+        if self._elsewhere is not None:
+            self._elsewhere.pin(pointer for pointer in listed if pointer.table.is_elsewhere)
 
     def repin(self, pointer: Pointer) -> None:
         """Put another version of one table in place."""
-        self._pointers.repin(pointer)
+        if self._elsewhere is not None and pointer.table.is_elsewhere:
+            self._elsewhere.repin(pointer)
+            self.meet(pointer.table)
+        else:
+            self._pointers.repin(pointer)
+
+    def rewind(self, table: TableName, snapshot: int) -> None:
+        """Put an older snapshot of one table in place."""
+        if self._elsewhere is not None and table.is_elsewhere:
+            self._elsewhere.rewind(self.session, table, snapshot)
+            self.meet(table)
+        else:
+            from spark_trickle.storage.iceberg import load
+
+            load(self.session, table).manageSnapshots().setCurrentSnapshot(snapshot).commit()
 
     def heads(self) -> dict[TableName, Pointer]:
         """Where each table is now, here."""
-        return self._pointers.heads()
+        heads = self._pointers.heads()
+        return heads if self._elsewhere is None else {**heads, **self._elsewhere.heads()}
+
+    def meet(self, table: TableName) -> bool:
+        """Let the name of a table of another catalog mean its pinned version here; one that was not pinned is now.
+        False: there is no such table, or those catalogs are not ours to see to.
+        """
+        return self._overlay is not None and self._overlay.meet(table)
+
+    @property
+    def catalogs(self) -> frozenset[str]:
+        """Names of the other catalogs that are configured."""
+        return frozenset(self._sessions.catalogs())
+
+    def named(self, parts: Sequence[str], meaning: Meaning) -> TableName | None:
+        """The table that a name in a query means; None: it cannot be one."""
+        if len(parts) > 1 and parts[0] in self._sessions.catalogs():
+            return TableName.elsewhere(parts[0], parts[1:-1], parts[-1])
+        levels = parts[1:] if len(parts) > 2 and parts[0].lower() == LAKE else parts
+        if meaning.catalog != LAKE and len(levels) == len(parts):
+            if meaning.catalog not in self._sessions.catalogs():
+                return None
+            within = meaning.namespace.split(".") if len(parts) == 1 else levels[:-1]
+            return TableName.elsewhere(meaning.catalog, within, levels[-1])
+        namespace = ".".join(levels[:-1]) or meaning.default_namespace
+        return None if namespace is None else TableName(namespace, levels[-1])
 
     def staged(self) -> dict[TableName, tuple[Pointer | None, Pointer | None]]:
         """Tables that differ from what was pinned: (pinned, now)."""
@@ -165,9 +225,10 @@ class Workspace:
         try:
             sibling = self._siblings.pop()  # a list is safe to take from in any thread
         except IndexError:
-            sibling = Workspace(self._sessions, self._warehouse, self._pointers)
+            sibling = Workspace(self._sessions, self._warehouse, self._elsewhere, self._pointers)
         try:
             sibling._take_functions()
+            sibling._cover()
             yield sibling
         except BaseException:
             close_lake(sibling.session)  # it is not used again: see `Workspaces.lend`
@@ -201,8 +262,21 @@ class Workspace:
         self._siblings.clear()
         self._pointers.close()
 
+    def _cover(self) -> None:
+        """Catalogs may have been configured since."""
+        if self._overlay is not None:
+            self._overlay.cover(self._sessions.catalogs())
+
     def _take_functions(self) -> None:
         self.functions = share_functions(self._sessions.functions_from, self.session)
+
+
+def _covered(session: SparkSession, elsewhere: PinnedElsewhere, sessions: Sessions) -> Overlay:
+    from spark_trickle.spark.overlay import Overlay
+
+    overlay = Overlay(session, elsewhere)
+    overlay.cover(sessions.catalogs())
+    return overlay
 
 
 def _plain(session: SparkSession) -> SparkSession:
@@ -215,10 +289,12 @@ def _plain(session: SparkSession) -> SparkSession:
 class Workspaces:
     """Lends workspaces for refreshes. Making one costs some 50 ms, so they are kept and used again."""
 
-    def __init__(self, sessions: Sessions, warehouse: str) -> None:
+    def __init__(self, sessions: Sessions, warehouse: str, elsewhere: Elsewhere) -> None:
         self._sessions = sessions
         self._warehouse = warehouse
+        self._elsewhere = elsewhere
         self._idle: list[Workspace] = []
+        self._scout: Scout | None = None
         self._lock = threading.Lock()
 
     @contextmanager
@@ -239,15 +315,37 @@ class Workspaces:
             self._idle.append(workspace)
 
     def make(self) -> Workspace:
-        return Workspace(self._sessions, self._warehouse)
+        return Workspace(self._sessions, self._warehouse, self._pinned())
 
-    def for_user(self, pointers: Iterable[Pointer], namespaces: Iterable[str]) -> Workspace:
-        """A workspace at these versions that the caller owns and closes: for a user's transaction or consistent read.
-        What is said there means what it means in the user's own session."""
+    def for_writing(self, pointers: Iterable[Pointer], namespaces: Iterable[str]) -> Workspace:
+        """A workspace at these versions that the caller owns and closes: for a user's transaction. What is said there
+        means what it means in the user's own session; tables of other catalogs are as they are.
+        """
         private = _Pointers()
-        private.pin(pointers, namespaces)
+        private.pin((pointer for pointer in pointers if not pointer.table.is_elsewhere), namespaces)
         session = self._sessions.like_main(LakeAddress(private.jdbc_url, (), self._warehouse))
-        return Workspace(self._sessions, self._warehouse, private, session)
+        return Workspace(self._sessions, self._warehouse, None, private, session)
+
+    def for_reading(self, pointers: Iterable[Pointer], namespaces: Iterable[str]) -> Workspace:
+        """The same for a consistent read: tables of other catalogs are pinned, too."""
+        listed = list(pointers)
+        private, elsewhere = _Pointers(), self._pinned()
+        private.pin((pointer for pointer in listed if not pointer.table.is_elsewhere), namespaces)
+        elsewhere.pin(pointer for pointer in listed if pointer.table.is_elsewhere)
+
+        def prepare(session: SparkSession, catalog: str, levels: list[str]) -> None:
+            _covered(session, elsewhere, self._sessions).enter(catalog, levels)
+
+        session = self._sessions.like_main(LakeAddress(private.jdbc_url, (), self._warehouse), prepare)
+        return Workspace(self._sessions, self._warehouse, elsewhere, private, session)
+
+    def _pinned(self) -> PinnedElsewhere:
+        from spark_trickle.spark.overlay import PinnedElsewhere
+        from spark_trickle.spark.scout import Scout
+
+        with self._lock:
+            self._scout = self._scout or Scout(self._sessions)
+        return PinnedElsewhere(self._elsewhere, self._scout)
 
     def close(self) -> None:
         with self._lock:

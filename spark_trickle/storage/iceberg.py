@@ -6,7 +6,7 @@ have thousands of files. What changed between versions is in `changes`; views ar
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -28,6 +28,9 @@ Java: TypeAlias = Any
 
 JavaTable: TypeAlias = Java
 """An `org.apache.iceberg.Table`."""
+
+PINNED: WeakKeyDictionary[SparkSession, Callable[[TableName], JavaTable]] = WeakKeyDictionary()
+"""Who has the tables of other catalogs that a session sees, where it sees them at pinned versions only."""
 
 _GUAVA = "org.apache.iceberg.relocated.com.google.common"
 _LOADER = "org.apache.iceberg.spark.Spark3Util"
@@ -57,8 +60,21 @@ def no_arguments(spark: SparkSession, of: str) -> Java:
     return gateway.new_array(static(spark, f"java.lang.{of}"), 0)
 
 
+def identifier(spark: SparkSession, levels: Sequence[str], name: str) -> Java:
+    """A name as Iceberg's catalogs want it."""
+    gateway: Any = spark.sparkContext._gateway
+    array = gateway.new_array(static(spark, "java.lang.String"), len(levels))
+    for index, level in enumerate(levels):
+        array[index] = level
+    namespace = static(spark, "org.apache.iceberg.catalog.Namespace").of(array)
+    return static(spark, "org.apache.iceberg.catalog.TableIdentifier").of(namespace, name)
+
+
 def load(spark: SparkSession, name: TableName) -> JavaTable:
     """The table as it is now in this session's catalog."""
+    pinned = PINNED.get(spark) if name.is_elsewhere else None
+    if pinned is not None:
+        return pinned(name)
     try:
         return static(spark, _LOADER).loadIcebergTable(spark._jsparkSession, name.sql)
     except AnalysisException as err:

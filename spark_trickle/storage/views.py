@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from spark_trickle.errors import UserError
 from spark_trickle.model.frontier import Pin
 from spark_trickle.names import DEFAULT_NAMESPACE, LAKE, TableName
+from spark_trickle.storage.iceberg import identifier
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,11 +45,5 @@ def view_pin(spark: SparkSession, name: TableName, location: str) -> Pin:
 
 def _load(spark: SparkSession, name: TableName) -> Any:
     jvm: Any = spark._jvm
-    gateway: Any = spark.sparkContext._gateway
     catalog = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergCatalog(spark._jsparkSession, LAKE)
-    levels = name.namespace.split(".")
-    array = gateway.new_array(jvm.java.lang.String, len(levels))
-    for index, level in enumerate(levels):
-        array[index] = level
-    namespace = jvm.org.apache.iceberg.catalog.Namespace.of(array)
-    return catalog.loadView(jvm.org.apache.iceberg.catalog.TableIdentifier.of(namespace, name.name))
+    return catalog.loadView(identifier(spark, name.levels, name.name))

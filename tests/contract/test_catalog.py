@@ -8,13 +8,16 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from spark_trickle.catalog.catalog import Catalog
+from spark_trickle.catalog.rereading import CutReader
 from spark_trickle.errors import (
     AlreadyExistsError,
     ConflictError,
     NotFoundError,
     StreamTableError,
 )
-from spark_trickle.model.frontier import Frontier
+from spark_trickle.model.frontier import Frontier, Pin, Pointer
+from spark_trickle.model.gate import GateChange
+from spark_trickle.model.publication import Away, Cut
 from spark_trickle.model.refresh import Action, Outcome
 from spark_trickle.model.stream_table import (
     BootstrapGating,
@@ -197,3 +200,37 @@ def test_pruning_forgets_only_what_started_before(catalog: Catalog) -> None:
     catalog.record([history_row("totals", started_at=NOON - timedelta(days=days), epoch=days) for days in (3, 2, 1)])
     assert catalog.prune_history(NOON - timedelta(days=2)) == 1
     assert [row.epoch for row in catalog.history()] == [1, 2]
+
+
+def test_a_table_of_another_catalog_comes_back_as_what_it_was(catalog: Catalog) -> None:
+    far = TableName.elsewhere("prod", ["a.b", "é"], "or`ders")
+    read = Pin(far, "uuid", 7, 0, "s3://there/v1.metadata.json")
+    table = stream_table("totals", sources=(Source(table=far, kind="TABLE"),), frontier=Frontier((read,)))
+    catalog.insert(table)
+    found = catalog.get(TOTALS)
+    assert found.sources[0].table == far and found.frontier.of(far) == read
+    assert found.frontier["prod.`a.b`.é.`or``ders`"] == 7
+    assert catalog.dependents(far) == (TOTALS,)
+    catalog.change_gates([GateChange(source=far, gated=True, at=NOON, by="etl")])
+    cut = catalog.cut()
+    assert list(cut.gates) == [far] and cut.elsewhere == {far} and far not in cut.pointers
+
+
+def test_a_cut_is_the_same_again_until_a_table_of_another_catalog_moves(url: str) -> None:
+    far, place = TableName.elsewhere("prod", ["db"], "orders"), {"at": "m1"}
+
+    def elsewhere(cut: Cut) -> Cut:
+        if place["at"] == "":
+            return replace(cut, away={far: Away("gone", "wait")})
+        return replace(cut, id=f"{cut.id}{place['at']}", pointers={**cut.pointers, far: Pointer(far, place["at"])})
+
+    catalog = Catalog.open(url, busy_timeout_seconds=5, elsewhere=elsewhere)
+    read = CutReader(catalog)
+    first = read()
+    assert first.pointers[far].location == "m1" and read() is first
+    place["at"] = "m2"
+    second = read()
+    assert second is not first and second.pointers[far].location == "m2" and read() is second
+    place["at"] = ""
+    assert read().away[far].reason == "gone" and read() is read()
+    catalog.close()

@@ -241,11 +241,11 @@ class Racing:
         self._reads_left = at_read
         self._meanwhile = meanwhile
 
-    def cut(self) -> Cut:
+    def cut_of_lake(self) -> Cut:
         self._reads_left -= 1
         if self._reads_left == 0:
             self._meanwhile()
-        return self._catalog.cut()
+        return self._catalog.cut_of_lake()
 
     def prune_history(self, older_than: datetime) -> int:
         return self._catalog.prune_history(older_than)

@@ -70,3 +70,19 @@ def test_a_name_that_is_not_found_points_to_one_of_another_case() -> None:
     known = [TableName.parse("orders_t"), TableName.parse("other.Orders_T")]
     assert "There is 'orders_t'" in str(no_stream_table(TableName.parse("ORDERS_T"), known))
     assert "SHOW STREAM TABLES" in str(no_stream_table(TableName.parse("orders"), known))
+
+
+@given(PARTS, st.lists(PARTS, max_size=3), PARTS)
+def test_a_table_of_another_catalog_is_none_of_ours_and_reads_back(catalog: str, levels: list[str], name: str) -> None:
+    far = TableName.elsewhere(catalog, levels, name)
+    assert (far.catalog, far.levels, far.name, far.is_elsewhere) == (catalog, levels, name, True)
+    assert TableName.parse(far.sql, catalogs={catalog}) == far
+    assert far != TableName(".".join([catalog, *levels]), name) and not TableName(catalog, name).is_elsewhere
+
+
+def test_the_first_part_of_a_name_is_a_catalog_where_there_is_one() -> None:
+    assert TableName.parse("prod.db.orders", catalogs={"prod"}) == TableName.elsewhere("prod", ["db"], "orders")
+    assert TableName.parse("prod.db.orders") == TableName("prod.db", "orders")
+    assert TableName.parse("prod", catalogs={"prod"}) == TableName("default", "prod")
+    shown = str(TableName.elsewhere("prod", ["a.b", "c"], "o`x"))
+    assert shown == "prod.`a.b`.c.`o``x`" and TableName.parse(shown, catalogs={"prod"}).levels == ["a.b", "c"]
