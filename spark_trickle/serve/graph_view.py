@@ -121,7 +121,7 @@ def graph_view(moment: Moment, wanted: Wanted) -> GraphView:
         near = _around(wanted.focus, edges)
         nodes = {name: node for name, node in nodes.items() if name in near}
         edges = {edge for edge in edges if near.issuperset(edge)}
-    counted = Counter(name.namespace for name in nodes)
+    counted = Counter(name.schema for name in nodes)
     fold = wanted.fold
     if fold is None:
         fold = wanted.focus is None and len(nodes) > MANY and len(counted) > 1
@@ -156,7 +156,7 @@ def _nodes(moment: Moment) -> dict[TableName, Node]:
             id=str(name),
             label=name.name,
             kind="STREAM_TABLE",
-            namespace=name.namespace,
+            namespace=name.schema,
             state=conditions[name].state,
             because=conditions[name].because,
             held_by=conditions[name].causes if conditions[name].state is State.HELD else (),
@@ -171,7 +171,7 @@ def _nodes(moment: Moment) -> dict[TableName, Node]:
                     id=str(source.table),
                     label=source.table.name,
                     kind=source.kind,
-                    namespace=source.table.namespace,
+                    namespace=source.table.schema,
                     because="it is gated: a load is going on" if source.table in gates else "",
                     gated=source.table in gates,
                 )
@@ -210,13 +210,13 @@ def _folded(
     box_of: dict[TableName, str] = {}
     for name, node in nodes.items():
         # No table is called so: a shown name is quoted where it has anything odd in it.
-        box_of[name] = f"namespace {name.namespace}" if name.namespace in closed else f"table {node.id}"
+        box_of[name] = f"namespace {name.schema}" if name.schema in closed else f"table {node.id}"
         boxes.setdefault(box_of[name], []).append(node)
     number = {key: i for i, key in enumerate(boxes)}
     lines = {
         (number[box_of[source]], number[box_of[target]]) for source, target in edges if box_of[source] != box_of[target]
     }
-    loops = {(number[box_of[a]], number[box_of[b]]) for a, b in edges if a == b and a.namespace not in closed}
+    loops = {(number[box_of[a]], number[box_of[b]]) for a, b in edges if a == b and a.schema not in closed}
     shown = [of_it[0] if key.startswith("table ") else _of_namespace(of_it) for key, of_it in boxes.items()]
     return shown, lines | loops
 
