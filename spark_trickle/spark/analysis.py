@@ -126,7 +126,12 @@ def analyze(workspace: Workspace, query: str, meaning: Meaning, stream_tables: I
             reading=fingerprint(plan) if plan is not None else "",
             tree=kept.tree,
             delta_sql=show_plan(plan) if plan is not None else "",
-            notices=(*widened(columns), *kept.notices, *function_notices(workspace, query)),
+            notices=(
+                *widened(columns),
+                *kept.notices,
+                *function_notices(workspace, query),
+                *_registered(workspace, tables),
+            ),
             normalized=normalized(query),
             obstacles=kept.obstacles,
         ),
@@ -284,6 +289,17 @@ def _check_tables(workspace: Workspace, tables: list[TableName]) -> None:
                 f"the query reads '{name}', which is not a table of the lake but a look at a table's metadata",
                 hint="Stream tables follow the rows of tables, stream tables and views",
             )
+
+
+def _registered(workspace: Workspace, tables: list[TableName]) -> list[str]:
+    """Tables of the lake that may be another catalog's, too: their files are somewhere else."""
+    heads = workspace.heads()
+    return [
+        f"'{name}' lies outside of the warehouse ({heads[name].location}): if it was registered here from another "
+        "catalog, what is committed there is not seen here; read it there, as catalog.namespace.table"
+        for name in tables
+        if not name.is_elsewhere and not workspace.holds(heads[name])
+    ]
 
 
 def _base_tables(workspace: Workspace, frame: DataFrame) -> list[TableName]:

@@ -219,6 +219,11 @@ class Workspace:
     def new_namespaces(self) -> list[str]:
         return self._pointers.new_namespaces()
 
+    def holds(self, pointer: Pointer) -> bool:
+        """Whether the files of a table of the lake are in its warehouse."""
+        place = pointer.location.removeprefix("file:").replace("///", "/")
+        return place.startswith(self._warehouse.removeprefix("file:").replace("///", "/").rstrip("/") + "/")
+
     @contextmanager
     def beside(self) -> Iterator[Workspace]:
         """The same private version seen by a session of its own, for another thread. Sessions are kept for the next."""

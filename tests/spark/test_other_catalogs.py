@@ -233,6 +233,11 @@ def test_a_catalog_that_nobody_configured_is_told(spark: SparkSession, tmp_path:
     with far_catalog("jdbc", spark, tmp_path) as far:
         far.make("db.orders")
         far.engine.create_stream_table("reading", f"SELECT id FROM {NAME}.db.orders")
+        metadata = far.engine.stream_tables()[0].frontier.pins[0].location
+        far.engine.sql(f"CALL lake.system.register_table('default.shared', '{metadata}')")
+        made = far.engine.create_stream_table("copied", "SELECT id FROM shared")
+        assert any("what is committed there is not seen here" in notice for notice in made.notices)
+        far.engine.drop_stream_table("copied")
     with spark_trickle.connect(str(tmp_path / "lake"), spark=spark.newSession()) as engine:
         held = engine.tick(later(1)).skipped[0]
         assert held.codes == ("away",) and f"catalog '{NAME}' of table '{ORDERS}' is not configured here" in held.reason
