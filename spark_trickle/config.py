@@ -61,7 +61,8 @@ class Settings(BaseSettings):
     """Memory of Spark's driver; on `local` masters that is all the memory it has."""
     spark_conf: dict[str, str] = Field(default_factory=dict)
     """More Spark settings, by their names in Spark. Packages and extensions are added to ours; what is set for the
-    catalog `lake` (`spark.sql.catalog.lake.s3.endpoint`) reaches every session. In the environment: a JSON object."""
+    catalog `lake` (`spark.sql.catalog.lake.s3.endpoint`) reaches every session; tables of other Iceberg catalogs that
+    are set here (`spark.sql.catalog.prod`) can be read. In the environment: a JSON object."""
 
     scheduler_interval_ms: int = Field(default=1000, ge=10, le=3_600_000)
     """Pause between two ticks of the scheduler."""

@@ -219,14 +219,15 @@ class Engine(DefinitionCalls, GateCalls, GroupCalls, WatermarkCalls, FuseCalls):
         parts = self._parts
         with parts.catalog.read() as conn:
             known = Known(
-                cut=parts.catalog.cut(conn),
+                cut=parts.catalog.cut_of_lake(conn),
                 standings=parts.catalog.standings(conn),
                 lease=parts.catalog.lease(conn),
                 now=parts.clock.now(),
                 default_schedule=timedelta(seconds=parts.settings.default_schedule_seconds),
                 stuck_after=parts.watermarking.stuck_after,
             )
-        return why(self._named(name), known)
+        # Other catalogs may take their time: nobody waits for a transaction meanwhile.
+        return why(self._named(name), replace(known, cut=parts.catalog.elsewhere(known.cut)))
 
     def tick(self, now: datetime | None = None) -> TickReport:
         """One pass of the scheduler, at one cut: refreshes what is due and not held. `now` pretends another moment."""

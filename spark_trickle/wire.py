@@ -18,7 +18,6 @@ from spark_trickle.clock import Clock, SystemClock
 from spark_trickle.config import Settings
 from spark_trickle.elsewhere.heads import Heads
 from spark_trickle.elsewhere.pins import Elsewhere
-from spark_trickle.elsewhere.settings import CatalogSettings
 from spark_trickle.errors import ConfigError, UserError
 from spark_trickle.events import Event, Observer
 from spark_trickle.fusing import Fusing
@@ -108,7 +107,7 @@ def assemble(settings: Settings, spark: SparkSession | None, observers: Iterable
         elsewhere=lambda cut: elsewhere.added_to(cut),
     )
     sessions = _sessions(settings, catalog, warehouse, spark)
-    elsewhere = _elsewhere(sessions)
+    elsewhere = Elsewhere(sessions.catalogs, lambda _: _scouting(workspaces))
     workspaces = Workspaces(sessions, warehouse, elsewhere)
     lake, clock = _lake(settings, workspaces), SystemClock()
     refresher = Refresher(
@@ -156,13 +155,10 @@ def _sessions(settings: Settings, catalog: Catalog, warehouse: str, spark: Spark
     )
 
 
-def _elsewhere(sessions: Sessions) -> Elsewhere:
-    def by_jvm(_: CatalogSettings) -> Heads:
-        from spark_trickle.spark.scout import Scout, ScoutHeads
+def _scouting(workspaces: Workspaces) -> Heads:
+    from spark_trickle.spark.scout import ScoutHeads
 
-        return ScoutHeads(Scout(sessions))
-
-    return Elsewhere(sessions.catalogs, by_jvm)
+    return ScoutHeads(workspaces.scout())
 
 
 def _scheduler(settings: Settings, catalog: Catalog, refresher: Refresher, clock: Clock, notify: Observer) -> Scheduler:

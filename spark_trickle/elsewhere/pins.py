@@ -58,7 +58,8 @@ class Elsewhere:
             by_catalog[table.catalog].append(table)
         if not by_catalog:
             return {}, {}
-        asked = {name: self._of(name) for name in by_catalog}
+        catalogs = self._catalogs()
+        asked = {name: self._of(catalogs.get(name)) for name in by_catalog}
 
         def ask(name: str) -> Found:
             heads = asked[name]
@@ -98,12 +99,11 @@ class Elsewhere:
                 heads.close()
             self._heads.clear()
 
-    def _of(self, catalog: str) -> Heads | None:
-        settings = self._catalogs().get(catalog)
+    def _of(self, settings: CatalogSettings | None) -> Heads | None:
         if settings is None or not settings.is_iceberg:
             return None
         with self._lock:
-            known = self._heads.get(catalog)
+            known = self._heads.get(settings.name)
             if known is not None and known[0] == settings:
                 return known[1]
             if known is not None:
@@ -111,7 +111,7 @@ class Elsewhere:
             light = LIGHT.get(settings.kind)
             made = (None if light is None else light(settings)) or self._by_jvm(settings)
             if made is not None:
-                self._heads[catalog] = (settings, made)
+                self._heads[settings.name] = (settings, made)
             return made
 
     def _told(self, answers: Found) -> tuple[dict[TableName, Pointer], dict[TableName, Away]]:

@@ -7,13 +7,14 @@ credentials for files are asked for; those are the business of the FileIO that r
 from __future__ import annotations
 
 import json
+import time
 from base64 import b64encode
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
-from spark_trickle.elsewhere.connections import Answer, Connections, NotReachedError
+from spark_trickle.elsewhere.connections import TIMEOUT_SECONDS, Answer, Connections, NotReachedError
 from spark_trickle.elsewhere.heads import Found, missing, refused, unreachable
 from spark_trickle.elsewhere.settings import CatalogSettings
 from spark_trickle.model.publication import Away
@@ -21,6 +22,8 @@ from spark_trickle.names import TableName
 
 AT_ONCE = 8
 """Requests under way to one server."""
+
+PATIENCE = 5
 
 _AUTHS = ("none", "basic", "oauth2")
 _BEYOND_US = ("rest.client.proxy.", "rest.auth.sigv4", "rest.sigv4-enabled", "rest.client.tls.", "oauth2.token-refresh")
@@ -39,10 +42,19 @@ class _Place:
 class RestHeads:
     """Tables of one REST catalog."""
 
-    def __init__(self, catalog: str, properties: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        catalog: str,
+        properties: Mapping[str, str],
+        timeout: float = TIMEOUT_SECONDS,
+        stopwatch: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._catalog = catalog
         self._properties = properties
-        self._server = Connections(properties["uri"].rstrip("/"))
+        self._server = Connections(properties["uri"].rstrip("/"), timeout)
+        self._stopwatch = stopwatch
+        self._silent: tuple[float, Away] | None = None
+        """Until when it is not asked again, because it kept everybody waiting, and what is told meanwhile."""
         self._place: _Place | None = None
         self._token: str | None = properties.get("token")
         self._known: dict[TableName, tuple[str, str]] = {}
@@ -60,14 +72,19 @@ class RestHeads:
         return cls(settings.name, properties)
 
     def of(self, tables: Iterable[TableName]) -> Found:
-        wanted = list(tables)
+        wanted, started = list(tables), self._stopwatch()
+        if self._silent is not None and started < self._silent[0]:
+            return dict.fromkeys(wanted, self._silent[1])
         try:
             place = self._place or self._introduce()
         except NotReachedError as err:
-            return dict.fromkeys(wanted, unreachable(self._catalog, err))
+            return dict.fromkeys(wanted, self._unanswered(err, started))
         if isinstance(place, Away):
             return dict.fromkeys(wanted, place)
         self._place = place
+        return self._heads(place, wanted, started)
+
+    def _heads(self, place: _Place, wanted: list[TableName], started: float) -> Found:
         down: list[Away] = []
 
         def ask(table: TableName) -> str | Away:
@@ -77,7 +94,7 @@ class RestHeads:
                 return self._head(place, table)
             except NotReachedError as err:
                 # Whoever waits for an answer that does not come keeps everybody waiting: one is enough.
-                down.append(unreachable(self._catalog, err))
+                down.append(self._unanswered(err, started))
                 return down[0]
 
         if len(wanted) == 1:
@@ -87,6 +104,12 @@ class RestHeads:
 
     def close(self) -> None:
         self._server.close()
+
+    def _unanswered(self, err: NotReachedError, started: float) -> Away:
+        """A server that refuses is asked again at once; one that lets us wait is left alone for five times as long."""
+        away, now = unreachable(self._catalog, err), self._stopwatch()
+        self._silent = (now + PATIENCE * (now - started), away)
+        return away
 
     def _head(self, place: _Place, table: TableName) -> str | Away:
         if not table.levels:

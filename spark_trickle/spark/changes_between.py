@@ -24,6 +24,8 @@ def changes_between(spark: SparkSession, table: TableName, since: int | None, un
     """Rows with `_weight`. `since` None: from the empty table; `until` None: to the current snapshot."""
     if not spark.catalog.tableExists(table.sql):
         raise NotFoundError("table", table)
+    if table.is_elsewhere:
+        spark.catalog.refreshTable(table.sql)  # the user's session may have an older one at hand
     with spark_errors(f"reading what changed in '{table}'"):
         java = load(spark, table)
         here = pin(java, table)

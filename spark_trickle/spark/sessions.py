@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from spark_trickle.elsewhere.settings import CatalogSettings, catalogs_in
+from spark_trickle.elsewhere.settings import PREFIX, CatalogSettings, catalogs_in
 from spark_trickle.errors import ConfigError, UnavailableError, UserError
 from spark_trickle.names import DEFAULT_NAMESPACE, LAKE, TableName
 from spark_trickle.spark.stores import (
@@ -147,7 +147,9 @@ class Sessions:
                         session, packages_for(self._lake.warehouse, known), store_of(self._lake.warehouse, known)
                     )
                     self._files = file_settings(self._lake.warehouse, known)
-                    self._main = _configured(session, self._lake, self._files)
+                    # A session that was given, or of a Spark that another engine started, knows nothing of these.
+                    others = {key: value for key, value in self._extra.items() if _is_of_other_catalog(key)}
+                    self._main = _configured(session, self._lake, {**self._files, **others})
                 except BaseException:
                     if self._ours:
                         _CONTEXT.leave(session)
@@ -206,8 +208,9 @@ class Sessions:
 
     def catalogs(self) -> dict[str, CatalogSettings]:
         """The other catalogs that are configured. Starts no JVM: before there is a session, by its settings."""
-        session = self._main or self._given
-        return catalogs_in(self._extra if session is None else {**self._extra, **session.conf.getAll})
+        if self._main is not None:
+            return catalogs_in(_all_settings(self._main))
+        return catalogs_in(self._extra if self._given is None else {**self._extra, **self._given.conf.getAll})
 
     def meaning(self) -> Meaning:
         """What a query means that is defined now."""
@@ -349,6 +352,21 @@ def _share_variables(theirs: Any, ours: Any) -> None:
     field = ours.getClass().getDeclaredField("tempVariableManager")
     field.setAccessible(True)
     field.set(ours, theirs.tempVariableManager())
+
+
+def _is_of_other_catalog(key: str) -> bool:
+    return key.startswith(PREFIX) and key != LAKE_PREFIX and not key.startswith(f"{LAKE_PREFIX}.")
+
+
+def _all_settings(spark: SparkSession) -> dict[str, str]:
+    """What is set in a session, in one call: asked for one by one they take longer than a small refresh may."""
+    from py4j.java_gateway import JavaClass
+
+    java: Any = spark._jsparkSession
+    gateway: Any = spark.sparkContext._gateway
+    joiner = JavaClass("org.apache.iceberg.relocated.com.google.common.base.Joiner", gateway._gateway_client)
+    joined = str(joiner.on("\x00").withKeyValueSeparator("\x01").join(java.conf().getAllAsJava()))
+    return dict(pair.split("\x01", 1) for pair in joined.split("\x00") if "\x01" in pair)
 
 
 def _set_for_lake(spark: SparkSession) -> dict[str, str]:

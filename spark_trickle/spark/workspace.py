@@ -344,13 +344,18 @@ class Workspaces:
         session = self._sessions.like_main(LakeAddress(private.jdbc_url, (), self._warehouse), prepare)
         return Workspace(self._sessions, self._warehouse, elsewhere, private, session)
 
-    def _pinned(self) -> PinnedElsewhere:
-        from spark_trickle.spark.overlay import PinnedElsewhere
+    def scout(self) -> Scout:
+        """Who loads tables of other catalogs."""
         from spark_trickle.spark.scout import Scout
 
         with self._lock:
             self._scout = self._scout or Scout(self._sessions)
-        return PinnedElsewhere(self._elsewhere, self._scout)
+            return self._scout
+
+    def _pinned(self) -> PinnedElsewhere:
+        from spark_trickle.spark.overlay import PinnedElsewhere
+
+        return PinnedElsewhere(self._elsewhere, self.scout())
 
     def close(self) -> None:
         with self._lock:

@@ -9,6 +9,9 @@ import pytest
 
 from spark_trickle.catalog.catalog import Catalog
 from spark_trickle.catalog.rereading import CutReader
+from spark_trickle.elsewhere.heads import missing
+from spark_trickle.elsewhere.jdbc import JdbcHeads
+from spark_trickle.elsewhere.settings import ICEBERG, CatalogSettings
 from spark_trickle.errors import (
     AlreadyExistsError,
     ConflictError,
@@ -17,7 +20,7 @@ from spark_trickle.errors import (
 )
 from spark_trickle.model.frontier import Frontier, Pin, Pointer
 from spark_trickle.model.gate import GateChange
-from spark_trickle.model.publication import Away, Cut
+from spark_trickle.model.publication import Away, Cut, Swap
 from spark_trickle.model.refresh import Action, Outcome
 from spark_trickle.model.stream_table import (
     BootstrapGating,
@@ -234,3 +237,13 @@ def test_a_cut_is_the_same_again_until_a_table_of_another_catalog_moves(url: str
     place["at"] = ""
     assert read().away[far].reason == "gone" and read() is read()
     catalog.close()
+
+
+def test_pointers_of_a_jdbc_catalog_are_read_without_java(catalog: Catalog) -> None:
+    catalog.swap([Swap(ORDERS, None, "m1")])
+    database = catalog.database
+    given = {f"jdbc.{key}": value for key, value in database.jdbc_properties().items()}
+    heads = JdbcHeads.made_of(CatalogSettings("lake", ICEBERG, {"uri": database.jdbc_url(), **given}))
+    there, not_there = (TableName.elsewhere("lake", ["default"], name) for name in ("orders", "others"))
+    assert heads is not None and heads.of([there, not_there]) == {there: "m1", not_there: missing(not_there)}
+    heads.close()

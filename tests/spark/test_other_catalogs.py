@@ -11,14 +11,16 @@ import pytest
 from pyspark.sql import SparkSession
 
 import spark_trickle
+from spark_trickle.elsewhere.heads import missing
 from spark_trickle.engine import Engine
 from spark_trickle.errors import NotDifferentialError, SchemaChangedError, UnavailableError, UserError
 from spark_trickle.model.refresh import Action
 from spark_trickle.names import TableName
+from spark_trickle.spark.scout import ScoutHeads
 from tests.spark.elsewhere import KINDS, NAME, Far, change, far_catalog
 from tests.spark.engines import assert_equals_query, values
 
-ORDERS = TableName.elsewhere(NAME, ["db"], "orders")
+ORDERS, EVENTS = (TableName.elsewhere(NAME, ["db"], each) for each in ("orders", "events"))
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -100,6 +102,11 @@ def test_everything_that_reads_works(far: Far, spark: SparkSession) -> None:
         assert snap.sql(f"SELECT k FROM {NAME}.db.events").count() == snap.table(f"{NAME}.db.events").count() == 1
         assert snap.sql("SELECT n FROM counted").count() == 1
     assert sorted(row._weight for row in engine.changes(f"{NAME}.db.events").collect()) == [1, 1]
+    # Iceberg's own client says the same.
+    (asked, _), theirs = engine._parts.elsewhere.pointers([EVENTS]), ScoutHeads(engine._parts.workspaces.scout())
+    found, unknown = theirs.of([EVENTS])[EVENTS], TableName.elsewhere(NAME, ["db"], "nothing")
+    assert isinstance(found, str) and found.removeprefix("file:") == asked[EVENTS].location
+    assert theirs.of([unknown])[unknown] == missing(unknown) == engine._parts.elsewhere.pointers([unknown])[1][unknown]
     with pytest.raises(UserError, match=f"cannot be IMMEDIATE: '{NAME}.db.events' is a table of catalog '{NAME}'"):
         engine.create_stream_table("now", f"SELECT k FROM {NAME}.db.events", refresh_mode="IMMEDIATE")
     engine.gate_source(f"{NAME}.db.events")

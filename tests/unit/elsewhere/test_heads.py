@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -85,12 +86,14 @@ class Server:
     """Metadata files by the path that is asked for."""
     token: str | None = None
     down: bool = False
+    delay: float = 0.0
     asked: list[tuple[str, str | None]] = field(default_factory=list)
     """Paths, with the tag that was sent."""
     address: str = ""
 
     def answer(self, path: str, headers: dict[str, str]) -> tuple[int, dict[str, str], object]:
         self.asked.append((path, headers.get("If-None-Match")))
+        time.sleep(self.delay)
         if self.down:
             return 503, {}, {"error": {"message": "maintenance", "type": "ServiceUnavailableException"}}
         if self.token is not None and headers.get("Authorization") != f"Bearer {self.token}":
@@ -166,6 +169,26 @@ def test_a_rest_server_is_asked_with_the_tag_of_its_last_answer() -> None:
         assert heads.of([ORDERS]) == {ORDERS: "m4"}
         heads.close()
     assert "cannot be reached" in reason(heads.of([ORDERS, OTHER])[OTHER])
+
+
+def test_a_server_that_lets_us_wait_is_left_alone_for_a_while() -> None:
+    now = [0.0]
+
+    def stopwatch() -> float:
+        now[0] += 1.0
+        return now[0]
+
+    with serving(Server({f"{PATH}orders": "m1"})) as server:
+        heads = RestHeads("far", {"uri": server.address}, timeout=0.2, stopwatch=stopwatch)
+        assert heads.of([ORDERS]) == {ORDERS: "m1"}
+        server.delay = 0.5
+        assert "cannot be reached: timed out" in reason(heads.of([ORDERS])[ORDERS])
+        server.delay = 0.0
+        asked = len(server.asked)
+        assert "timed out" in reason(heads.of([ORDERS])[ORDERS]) and len(server.asked) == asked
+        now[0] += 10.0
+        assert heads.of([ORDERS]) == {ORDERS: "m1"}
+        heads.close()
 
 
 def test_a_token_that_expired_is_asked_for_again_and_never_told() -> None:
