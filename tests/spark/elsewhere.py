@@ -46,7 +46,12 @@ def far_catalog(kind: str, spark: SparkSession, folder: Path) -> Iterator[Far]:
     server = RestServer(folder / "server")
     settings = {
         "hadoop": {"type": "hadoop", "warehouse": f"{folder}/hadoop"},
-        "jdbc": {"type": "jdbc", "uri": f"jdbc:sqlite:{folder}/far.db", "warehouse": f"{folder}/jdbc"},
+        "jdbc": {
+            "type": "jdbc",
+            "uri": f"jdbc:sqlite:{folder}/far.db",
+            "warehouse": f"{folder}/jdbc",
+            "jdbc.schema-version": "V1",
+        },
         "rest": {"type": "rest", "uri": server.address},
     }[kind]
     place = {"hadoop": folder / "hadoop", "jdbc": folder / "far.db", "rest": folder}[kind]
