@@ -382,7 +382,7 @@ def _deferred(name: TableName, holds: Iterable[Hold]) -> str:
     # Not kept with the definition: it stops being true when nothing holds it any more.
     reasons = "; ".join(hold.text for hold in holds)
     return (
-        f"{reasons}: '{name}' is left empty, and loaded by the first tick after all its sources are ungated "
+        f"{reasons}: '{name}' is left empty, and loaded by the first tick after that is over "
         f"(refresh_stream_table('{name}') loads what is there now)"
     )
 
