@@ -11,7 +11,7 @@ help: ## Show this list
 setup: ## Make .venv, check Java, fetch Spark's jars; quick when done
 	@scripts/setup.sh
 
-setup-test: ## As setup, and PostgreSQL for the tests
+setup-test: ## As setup, and PostgreSQL and a browser for the tests
 	@scripts/setup.sh --test
 
 demo: setup ## See it work, in a folder of its own

@@ -74,8 +74,22 @@ postgresql_server() {
     fi
 }
 
+browser() {
+    local name
+    for name in chromium chromium-browser google-chrome; do
+        if command -v "$name" >/dev/null; then return; fi
+    done
+    if can_install; then
+        install_package chromium
+    elif [[ "${CI:-}" == true ]]; then
+        fail "the tests of the page need a browser: install the package chromium"
+    else
+        say "no browser (package chromium): the tests that need one will be skipped"
+    fi
+}
+
 python_packages
 java_runtime
 .venv/bin/python scripts/fetch_jars.py "$@"
-if [[ $wants_tests == yes ]]; then postgresql_server; fi
+if [[ $wants_tests == yes ]]; then postgresql_server; browser; fi
 say "ready"

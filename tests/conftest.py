@@ -10,19 +10,24 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support import postgres
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
 HERE = Path(__file__).parent
-SLOW_FOLDERS = {"spark": "spark", "e2e": "spark", "faults": "spark", "postgres": "postgres"}
+SLOW_FOLDERS = {"spark": "spark", "e2e": "spark", "faults": "spark", "postgres": "postgres", "browser": "browser"}
 LANES = {
     "fast": "needs nothing but Python",
     "spark": "starts a JVM",
     "postgres": "starts a PostgreSQL server",
+    "browser": "starts a browser",
 }
-WITHOUT_SPARK = {"fast", "postgres", "not spark"}
+WITHOUT_SPARK = {"fast", "postgres", "browser", "not spark"}
 """Values of `-m` that leave out the JVM's lane."""
 QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
 """For tables of a few rows, compiling more takes longer than it saves: about half of a test's time."""
@@ -86,3 +91,18 @@ def postgres_url(postgres_cluster: postgres.Cluster) -> Iterator[str]:
     """An empty database on the server, for one test."""
     with postgres_cluster.new_database() as url:
         yield url
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A browser for the tests of a module. Missing: an error under CI=true, a skip that is shown elsewhere."""
+    from tests.support import browser as browsers
+
+    with ExitStack() as stack:
+        try:
+            made = stack.enter_context(browsers.running())
+        except browsers.BrowserMissing as err:
+            if os.environ.get("CI") == "true":
+                pytest.fail(f"the browser is missing: {err}", pytrace=False)
+            pytest.skip(f"the browser is missing: {err}; 'make setup-test' installs it")
+        yield made
