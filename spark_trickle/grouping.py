@@ -5,7 +5,7 @@ What is a group is decided in `graph`; declared groups and epochs are kept in `c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -13,7 +13,7 @@ from spark_trickle.catalog.catalog import Catalog
 from spark_trickle.clock import Clock
 from spark_trickle.graph.declaring import declare
 from spark_trickle.graph.units import Units, plan_units
-from spark_trickle.model.groups import DeclaredGroup, GroupOrigin, Isolation
+from spark_trickle.model.groups import DeclaredGroup, Group, GroupOrigin, Isolation
 from spark_trickle.model.stream_table import DiamondSchedulePolicy
 from spark_trickle.names import TableName
 
@@ -141,24 +141,29 @@ class Grouping:
     def all(self) -> list[GroupStatus]:
         """All groups, sources before their readers."""
         units, epochs = self._units()
-        return [
-            GroupStatus(
-                group_id=group.id,
-                origin=group.origin,
-                members=_names(group.members),
-                convergence_points=_names(group.convergence_points),
-                schedule_policy=group.policy,
-                isolation=group.isolation,
-                snapshot_timeout_ms=group.snapshot_timeout_ms,
-                epoch=epochs.get(group.id, 0),
-            )
-            for group in units.groups
-        ]
+        return group_status(units.groups, epochs)
 
     def _units(self) -> tuple[Units, dict[str, int]]:
         with self.catalog.read() as conn:
             tables = {table.name: table for table in self.catalog.stream_tables(conn)}
             return plan_units(tables, self.catalog.refresh_groups(conn)), self.catalog.group_epochs(conn)
+
+
+def group_status(groups: Iterable[Group], epochs: Mapping[str, int]) -> list[GroupStatus]:
+    """The groups as `groups` lists them."""
+    return [
+        GroupStatus(
+            group_id=group.id,
+            origin=group.origin,
+            members=_names(group.members),
+            convergence_points=_names(group.convergence_points),
+            schedule_policy=group.policy,
+            isolation=group.isolation,
+            snapshot_timeout_ms=group.snapshot_timeout_ms,
+            epoch=epochs.get(group.id, 0),
+        )
+        for group in groups
+    ]
 
 
 def _shown(group: DeclaredGroup) -> RefreshGroup:

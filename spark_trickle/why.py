@@ -27,12 +27,12 @@ from spark_trickle.scheduler.plan import has_work
 from spark_trickle.views import Reason, WhyAnswer
 
 
-def why(name: TableName, known: Known) -> WhyAnswer:
-    """Every reason, transitively, each with what to do."""
+def why(name: TableName, known: Known, board: Board | None = None) -> WhyAnswer:
+    """Every reason, transitively, each with what to do. `board`: spares making it, where somebody has it."""
     tables = known.cut.tables
     if name not in tables:
         raise no_stream_table(name, tables)
-    table, board = tables[name], known.board()
+    table, board = tables[name], board or known.board()
     dag = dag_of(tables.values())
     above, circle = dag.upstream(name), dag.circle_of(name)
     ancestors = [tables[each] for each in sorted(above) if each in tables]

@@ -25,6 +25,7 @@ from spark_trickle.serve.graph_view import GraphView, Wanted, graph_view
 from spark_trickle.serve.jobs import Job, Jobs
 from spark_trickle.serve.overview import Overview, Reports, TableRow, overview, table_rows
 from spark_trickle.serve.recent import RecentHistory
+from spark_trickle.serve.reports import Reporter
 from spark_trickle.serve.table_page import Found, TablePage, table_page
 from spark_trickle.views import Explanation, StreamTableStatus, WhyAnswer
 from spark_trickle.watching import Moment
@@ -90,21 +91,26 @@ class Api:
     def moment(self) -> Moment:
         return self.watch.moment(self.jobs.refreshing())
 
+    def reporter(self, moment: Moment | None = None) -> Reporter:
+        return Reporter(moment or self.moment(), self.watch.catalog, self.engine.settings)
+
     def pulse(self, _query: Query) -> Pulse:
         going_on = tuple(job for job in self.jobs.all() if not job.over)
         return Pulse(self.watch.stamp(), self.watch.catalog.generation(), going_on)
 
     def overview(self, _query: Query) -> Overview:
+        moment = self.moment()
+        told = self.reporter(moment)
         reports = Reports(
             activity=self._recent(),
-            gates=tuple(self.engine.bootstrap_gate_status()),
-            watermark_groups=tuple(self.engine.watermark_status()),
-            fuses=tuple(self.engine.fuse_status()),
-            circles=tuple(self.engine.scc_status()),
-            groups=tuple(self.engine.groups()),
+            gates=tuple(told.bootstrap_gate_status()),
+            watermark_groups=tuple(told.watermark_status()),
+            fuses=tuple(told.fuse_status()),
+            circles=tuple(told.scc_status()),
+            groups=tuple(told.groups()),
             interventions=self.watch.catalog.interventions(limit=10),
         )
-        return overview(self.moment(), reports)
+        return overview(moment, reports)
 
     def tables(self, _query: Query) -> list[TableRow]:
         return table_rows(self.moment())
@@ -113,12 +119,12 @@ class Api:
         moment, name = self.moment(), query.table
         if name not in moment.tables:
             raise no_stream_table(name, moment.tables)
-        group = next((each for each in self.engine.groups() if str(name) in each.members), None)
+        told = self.reporter(moment)
         found = Found(
-            status=self.engine.status(name.sql),
-            why=self.engine.why(name.sql),
-            explanation=self.engine.explain(name.sql),
-            group=group,
+            status=told.status(name),
+            why=told.why(name),
+            explanation=told.explain(name),
+            group=next((each for each in told.groups() if str(name) in each.members), None),
             history=self.watch.catalog.history(name, _ON_A_PAGE),
             interventions=self.watch.catalog.interventions(str(name), 20),
         )
@@ -128,13 +134,14 @@ class Api:
         return graph_view(self.moment(), Wanted(query.name, query.fold, frozenset(query.open)))
 
     def status(self, query: Query) -> Any:
-        return self.engine.status(None if query.name is None else query.name.sql)
+        told = self.reporter()
+        return told.all_status() if query.name is None else told.status(query.name)
 
     def why(self, query: Query) -> WhyAnswer:
-        return self.engine.why(query.table.sql)
+        return self.reporter().why(query.table)
 
     def explain(self, query: Query) -> Explanation:
-        return self.engine.explain(query.table.sql)
+        return self.reporter().explain(query.table)
 
     def history(self, query: Query) -> list[HistoryRow]:
         return list(self.watch.catalog.history(query.name, query.limit))
@@ -144,7 +151,7 @@ class Api:
         return list(self.watch.catalog.interventions(subject, query.limit))
 
     def gates(self, _query: Query) -> list[BootstrapGateStatus]:
-        return self.engine.bootstrap_gate_status()
+        return self.reporter().bootstrap_gate_status()
 
     def gate_history(self, query: Query) -> list[GateEvent]:
         return self.engine.gate_history(None if query.name is None else query.name.sql, query.limit)
@@ -153,16 +160,16 @@ class Api:
         return self.engine.watermarks()
 
     def watermark_groups(self, _query: Query) -> list[WatermarkStatus]:
-        return self.engine.watermark_status()
+        return self.reporter().watermark_status()
 
     def fuses(self, _query: Query) -> list[FuseStatus]:
-        return self.engine.fuse_status()
+        return self.reporter().fuse_status()
 
     def groups(self, _query: Query) -> list[GroupStatus]:
-        return self.engine.groups()
+        return self.reporter().groups()
 
     def circles(self, _query: Query) -> list[SccStatus]:
-        return self.engine.scc_status()
+        return self.reporter().scc_status()
 
     def settings(self, _query: Query) -> list[Setting]:
         settings = self.engine.settings

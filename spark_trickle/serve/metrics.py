@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 
-from prometheus_client import CollectorRegistry, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Histogram, disable_created_metrics, generate_latest
 from prometheus_client import Counter as CounterMetric
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
@@ -40,6 +40,8 @@ class Metrics:
         self._lock = threading.Lock()
         self._last = max((row.id for row in api.watch.catalog.activity(0, _EVER, 1)), default=0)
         self._per_table: dict[str, Counter[str]] = {}
+        # When each series began says nothing here: all of them begin with the server.
+        disable_created_metrics()  # type: ignore[no-untyped-call]
         self._registry = CollectorRegistry()
         self._refreshes = CounterMetric(
             "trickle_refreshes", "Refreshes since the server began.", ["mode", "status", "by"], registry=self._registry

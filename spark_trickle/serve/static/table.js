@@ -130,7 +130,7 @@ function outcome(job) {
   if (job.state === "failed") return h("p", { class: "failed-text" }, job.outcome);
   if (job.state !== "done") return h("p", null, h("progress"), " ", job.state === "starting_spark" ? "starting Spark …" : job.state);
   if (job.action === "verify") {
-    return h("div", null, h("p", null, badge(job.result.ok ? "fresh" : "failed"), " ", job.outcome),
+    return h("div", null, h("p", { class: job.result.ok ? "well" : "failed-text" }, job.result.ok ? "✓ " : "✕ ", job.outcome),
       job.result.sample.length ? h("pre", { class: "sql" }, h("code", null, job.result.sample.join("\n"))) : null);
   }
   const { columns: heads, types, rows, truncated } = job.result;

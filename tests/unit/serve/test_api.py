@@ -73,6 +73,20 @@ def test_answers_are_the_values_of_the_command_line(served: Make) -> None:
     assert at.client.get("/api/v1/groups").json() == as_json(at.engine.groups())
     assert at.client.get("/api/v1/why?name=archive").json() == as_json(at.engine.why("archive"))
     assert at.client.get("/api/v1/fuses").json() == as_json(at.engine.fuse_status())
+    assert at.client.get("/api/v1/circles").json() == as_json(at.engine.scc_status())
+    assert at.client.get("/api/v1/watermark-groups").json() == as_json(at.engine.watermark_status())
+    assert at.client.get("/api/v1/explain?name=exec_summary").json() == as_json(at.engine.explain("exec_summary"))
+    for name in ("reachable", "mart.sessions", "returns_report"):
+        assert at.client.get(f"/api/v1/why?name={name}").json() == as_json(at.engine.why(name))
+        assert at.client.get(f"/api/v1/explain?name={name}").json() == as_json(at.engine.explain(name))
+
+    def lasting(status: Any) -> Any:
+        return [{**each, "staleness_seconds": None} for each in status]
+
+    assert lasting(at.client.get("/api/v1/status").json()) == lasting(as_json(at.engine.status()))
+    ours: Any = at.client.get("/api/v1/gates").json()
+    theirs: Any = as_json(at.engine.bootstrap_gate_status())
+    assert [{**each, "gate_duration": 0} for each in ours] == [{**each, "gate_duration": 0} for each in theirs]
     history = at.client.get("/api/v1/history?name=exec_summary&limit=7").json()
     assert history == as_json(at.engine.history("exec_summary", limit=7))
     assert len(history) == 7
