@@ -6,7 +6,7 @@ export const readOnly = document.documentElement.dataset.mode === "read-only";
 
 const ASKS = {
   refresh: ["Refresh", "Its sources are read as they are now, and what follows from their changes is published. Spark is started if it does not run yet.", ["", "DIFFERENTIAL", "FULL"]],
-  suspend: ["Suspend", "It is not refreshed any more, by nobody but by hand, until it is resumed."],
+  suspend: ["Suspend", "It is not refreshed any more, except by hand, until it is resumed."],
   resume: ["Resume", "It is refreshed again when it is due; errors that were counted are forgotten."],
   gate: ["Gate", "Every stream table that depends on this table, near or far, is held until it is ungated: for the time of a load."],
   ungate: ["Ungate", "The table is said to be loaded: what waited only for it is refreshed by the next tick."],

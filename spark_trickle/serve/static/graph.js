@@ -160,7 +160,7 @@ export function graph(main, { params }) {
       node.held_by.length ? h("p", null, "held by ", node.held_by.map((name, i) => [i ? ", " : "", seen.nodes.some((each) => each.id === name && each.kind === "STREAM_TABLE") ? tableLink(name) : h("b", null, name)])) : null,
       h("div", { class: "buttons" },
         ours ? h("a", { class: "button primary", href: tableAddress(node.id) }, "Open") : null,
-        node.kind === "NAMESPACE" ? h("button", { type: "button", class: "primary", onclick: () => open(node) }, "Unfold") : h("button", { type: "button", onclick: () => go({ name: node.id }) }, "Only what is around it"),
+        node.kind === "NAMESPACE" ? h("button", { type: "button", class: "primary", onclick: () => open(node) }, "Unfold") : h("button", { type: "button", onclick: () => go({ name: node.id, fold: null, open: [] }) }, "Only what is around it"),
         ours ? button("refresh", node.id) : null,
         node.kind === "NAMESPACE" ? null : node.gated ? button("ungate", node.id) : button("gate", node.id)),
     ];
@@ -169,11 +169,12 @@ export function graph(main, { params }) {
   function open(node) {
     if (node.kind === "NAMESPACE") go({ fold: "true", open: [...wanted.open, node.id] });
     else if (node.kind === "STREAM_TABLE") location.hash = tableAddress(node.id);
-    else go({ name: node.id });
+    else go({ name: node.id, fold: null, open: [] });
   }
 
   function mark() {
     const needle = find.value.trim().toLowerCase();
+    find.setCustomValidity("");
     scene.classList.toggle("finding", Boolean(needle));
     for (const each of scene.querySelectorAll(".node")) each.classList.toggle("found", Boolean(needle) && each.dataset.id.toLowerCase().includes(needle));
   }
@@ -181,13 +182,28 @@ export function graph(main, { params }) {
   function goTo() {
     const needle = find.value.trim().toLowerCase();
     const node = seen.nodes.find((each) => each.id.toLowerCase() === needle) ?? (needle && seen.nodes.find((each) => each.id.toLowerCase().includes(needle)));
-    if (!node) return;
+    if (!node) {
+      if (needle) hidden(find.value.trim());
+      return;
+    }
     const frame = picture.getBoundingClientRect();
     at.k = Math.max(at.k, 0.9);
     at.x = frame.width / 2 - (node.x + seen.node_width / 2) * at.k;
     at.y = frame.height / 2 - (node.y + seen.node_height / 2) * at.k;
     move();
     choose(node);
+  }
+
+  // What is folded away is found all the same: it is shown with what is around it.
+  async function hidden(name) {
+    const all = await get("/tables");
+    const found = all.find((each) => each.name.toLowerCase() === name.toLowerCase()) ?? all.find((each) => each.name.toLowerCase().includes(name.toLowerCase()));
+    find.setCustomValidity(found ? "" : "No table is called so.");
+    find.reportValidity();
+    if (!found) return;
+    chosen = found.name;
+    find.value = "";
+    go({ name: found.name, fold: null, open: [] });
   }
 
   const move = () => scene.setAttribute("transform", `translate(${at.x} ${at.y}) scale(${at.k})`);
