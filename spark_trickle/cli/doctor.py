@@ -15,12 +15,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from spark_trickle.cli.session import Session, session_of
 from spark_trickle.errors import ConfigError, StreamTableError
+
+if TYPE_CHECKING:
+    from spark_trickle.spark.probing import Probe
 
 MINIMUM_PYTHON = (3, 11)
 MINIMUM_JAVA = 17
@@ -40,13 +43,16 @@ class Check:
 
 def doctor(
     context: typer.Context,
-    spark: Annotated[bool, typer.Option("--spark", help="Also start Spark and run a query.")] = False,
+    spark: Annotated[
+        bool,
+        typer.Option("--spark", help="Also start Spark, run a query, and write, read, list and delete one small file."),
+    ] = False,
 ) -> None:
     """Check that everything needed is here; exit code 1 if something is not."""
     session = session_of(context)
     checks = list(_checks(session))
     if spark:
-        checks.append(_spark(session))
+        checks.extend(_spark(session))
     session.output.show(checks)
     if any(check.result == "problem" for check in checks):
         raise typer.Exit(1)
@@ -145,7 +151,12 @@ def check_store(warehouse: str, spark_conf: Mapping[str, str], folders: list[Pat
 def check_warehouse(address: str) -> Check:
     """Whether files can be written there, or could be in the nearest folder that exists."""
     if "://" in address and not address.startswith("file://"):
-        return Check("warehouse", "note", address, "not a local folder: --spark checks that Spark reaches it")
+        return Check(
+            "warehouse",
+            "note",
+            address,
+            "not a local folder: --spark writes, reads, lists and deletes one small file there",
+        )
     folder = Path(address.removeprefix("file://")).absolute()
     nearest = next(place for place in (folder, *folder.parents) if place.exists())
     try:
@@ -166,10 +177,30 @@ def _database(session: Session, catalog: str) -> Check:
     return Check("database", "ok", f"{len(tables)} stream tables")
 
 
-def _spark(session: Session) -> Check:
+def _spark(session: Session) -> Iterator[Check]:
+    from spark_trickle.spark.probing import probe_files
+
     try:
         spark = session.spark_engine.spark
         spark.sql("SELECT 1").collect()
     except StreamTableError as err:
-        return Check("spark", "problem", str(err), "see the checks above")
-    return Check("spark", "ok", f"{spark.version} on {spark.sparkContext.master}")
+        yield Check("spark", "problem", str(err), "see the checks above")
+        return
+    yield Check("spark", "ok", f"{spark.version} on {spark.sparkContext.master}")
+    yield check_probe(probe_files(spark))
+
+
+def check_probe(probe: Probe) -> Check:
+    """How one small file fared in the warehouse."""
+    reached = f"with {probe.file_io.rpartition('.')[2]}"
+    if not probe.failed:
+        return Check("files", "ok", f"one small file: {', '.join(probe.done)} {reached}")
+    went = f"{', '.join(probe.done)} went well, then {probe.failed} failed" if probe.done else f"{probe.failed} failed"
+    return Check("files", "problem", f"one small file: {went} {reached}: {probe.why}", _TO_DO[probe.failed])
+
+
+_RIGHTS = "give whoever runs this the right to {} files below the warehouse; see docs/stores.md"
+_TO_DO = {
+    "write": "see that the address, the endpoint and the credentials are right, and " + _RIGHTS.format("write"),
+    **{step: _RIGHTS.format(step) for step in ("read", "list", "delete")},
+}

@@ -5,17 +5,29 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 import sys
+import time
 from pathlib import Path
 from urllib.request import Request, urlopen
 
+import pytest
+
 import spark_trickle
 from spark_trickle.engine import Engine
+from spark_trickle.errors import StreamTableError
 from spark_trickle.model.refresh import Action
+from spark_trickle.spark.probing import probe_files
 from tests.spark.engines import assert_equals_query, values
+from tests.support.s3_server import weather
 
 README = Path(__file__).parents[2] / "README.md"
 LAKE = "some/lake"
+RETRIES = {
+    # A busy store is asked again after a second, then after two: a test has less patience than a lake.
+    f"spark.sql.catalog.lake.s3.retry.{name}": value
+    for name, value in (("num-retries", "4"), ("min-wait-ms", "20"), ("max-wait-ms", "100"))
+}
 QUERIES = {
     "totals": "SELECT region, SUM(amount) AS total, COUNT(*) AS n FROM orders GROUP BY region",
     "named": "SELECT o.id, o.amount, r.name FROM orders o LEFT JOIN regions r ON o.region = r.region",
@@ -25,8 +37,11 @@ QUERIES = {
 def main(endpoint: str, bucket: str, catalog: str) -> None:
     store = f"{endpoint}/{bucket}"
     with connected(endpoint, bucket, catalog) as engine:
+        assert probe_files(engine.spark).done == ("write", "read", "list", "delete")
         work(engine)
         tidy(engine, store)
+        bad_weather(engine, endpoint)
+        killed(engine, endpoint, bucket, catalog)
         for name in QUERIES:
             engine.drop_stream_table(name)
         left = keys(store)
@@ -43,10 +58,11 @@ def connected(endpoint: str, bucket: str, catalog: str) -> Engine:
         ("postgresql+psycopg://user@host/db", catalog),
         ("s3://bucket/path", f"s3://{bucket}/{LAKE}"),
         ("https://store.example", endpoint),
+        ("spark_conf={", "spark_conf={**RETRIES, "),
     ):
         assert written in example
         example = example.replace(written, here)
-    names: dict[str, object] = {"trickle": spark_trickle}
+    names: dict[str, object] = {"trickle": spark_trickle, "RETRIES": RETRIES}
     exec(example, names)
     engine = names["engine"]
     assert isinstance(engine, Engine)
@@ -95,6 +111,68 @@ def tidy(engine: Engine, store: str) -> None:
         assert_equals_query(engine, name)
 
 
+def bad_weather(engine: Engine, endpoint: str) -> None:
+    """A store that is busy or slow now and then is waited for; one that always is fails a refresh, no more."""
+    for number in range(2):
+        weather(endpoint, busy=0.04, slow=0.05)
+        engine.sql(
+            f"INSERT INTO orders VALUES ({10 + number}, 'eu', {number}); DELETE FROM orders WHERE id = {9 + number}"
+        )
+        assert [engine.refresh_stream_table(name).action for name in QUERIES] == [Action.DIFFERENTIAL] * 2
+        for name in QUERIES:
+            assert_equals_query(engine, name)
+    engine.sql("INSERT INTO orders VALUES (20, 'us', 4)")
+    assert min(weather(endpoint, busy=1.0).values()) > 0
+    before = engine.status("totals")
+    with pytest.raises(StreamTableError, match=r"503|SlowDown|reduce your request rate"):
+        engine.refresh_stream_table("totals")
+    assert probe_files(engine.spark).failed == "write"
+    weather(endpoint)
+    assert engine.status("totals").frontier == before.frontier
+    assert engine.refresh_stream_table("totals").action is Action.DIFFERENTIAL
+    assert_equals_query(engine, "totals")
+
+
+def killed(engine: Engine, endpoint: str, bucket: str, catalog: str) -> None:
+    """Another process is killed in the middle of its refresh: nothing of it is seen, and its files are removed."""
+    engine.sql("INSERT INTO orders VALUES (30, 'asia', 1), (31, 'eu', 1)")
+    before = engine.status("named").frontier
+    other = subprocess.Popen(
+        [sys.executable, "-m", "tests.spark.in_object_store", endpoint, bucket, catalog, "refresh"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert other.stdout is not None and other.stdout.readline() == "refreshing\n"
+    # Slow enough that it cannot be through; what it writes meanwhile stays behind.
+    weather(endpoint, slow=1.0, seconds=0.2)
+    files = len(keys(f"{endpoint}/{bucket}"))
+    until = time.monotonic() + 120
+    while len(keys(f"{endpoint}/{bucket}")) <= files and time.monotonic() < until:
+        time.sleep(0.1)
+    other.kill()
+    other.wait()
+    weather(endpoint)
+    assert len(keys(f"{endpoint}/{bucket}")) > files, "it was killed before it wrote anything"
+    assert engine.status("named").frontier == before
+    assert [engine.refresh_stream_table(name).action for name in QUERIES] == [Action.DIFFERENTIAL] * 2
+    for name in QUERIES:
+        assert_equals_query(engine, name)
+    report = engine.maintain(retain="0s", orphan_age="0s")
+    assert sum(table.orphans_removed for table in report.tables) >= 1, report
+    again = engine.maintain(retain="0s", orphan_age="0s")
+    assert sum(table.orphans_removed for table in again.tables) == 0, again
+    for name in QUERIES:
+        assert_equals_query(engine, name)
+
+
+def refresh(endpoint: str, bucket: str, catalog: str) -> None:
+    with connected(endpoint, bucket, catalog) as engine:
+        _ = engine.spark
+        sys.stdout.write("refreshing\n")
+        sys.stdout.flush()
+        engine.refresh_stream_tables(list(QUERIES))
+
+
 def keys(store: str) -> list[str]:
     """All objects of the bucket."""
     with urlopen(f"{store}?list-type=2&max-keys=1000", timeout=30) as answer:
@@ -102,5 +180,8 @@ def keys(store: str) -> list[str]:
 
 
 if __name__ == "__main__":
+    if sys.argv[4:] == ["refresh"]:
+        refresh(*sys.argv[1:4])
+        sys.exit()
     main(*sys.argv[1:])
     sys.stdout.write("all of it in the object store\n")

@@ -44,7 +44,7 @@ def test_a_lake_lives_in_an_object_store(object_store: str, tmp_path: Path) -> N
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=600,
         cwd=ROOT,
     )
     assert done.returncode == 0, done.stderr[-4000:]
