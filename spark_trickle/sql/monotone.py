@@ -7,22 +7,30 @@ be anything. A query that is monotone in each of several sources is so in all of
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
 from spark_trickle.names import TableName
 from spark_trickle.sql.leaves import Leaf, SourceLeaf
 from spark_trickle.sql.operators import (
     Again,
     Aggregate,
+    Filter,
+    Join,
     Limit,
     Match,
     MatchKind,
     Operator,
     OuterJoin,
+    Project,
     Recursion,
     Scan,
     UnionAll,
     Window,
     inputs,
     scans,
+    used,
 )
 
 
@@ -40,23 +48,71 @@ def obstacles(*readings: Operator) -> dict[TableName, str]:
     return found
 
 
-def obstacle(operator: Operator, leaf: Leaf) -> str | None:
+@dataclass(frozen=True, slots=True)
+class _Above:
+    """What is done with the columns of an operator up to the next projection above it."""
+
+    values: frozenset[str]
+    """Columns that something is computed from."""
+    asked: tuple[exp.Expr, ...] = ()
+    """Conditions that rows must meet to stay."""
+
+    def keeps(self, mark: str) -> bool:
+        """Whether all that becomes of a mark is that more rows stay when it is true for more."""
+        return mark not in self.values and all(_grows(condition, mark) for condition in self.asked)
+
+
+_ANYTHING = None
+"""Any column may be a value."""
+
+
+def obstacle(operator: Operator, leaf: Leaf, above: _Above | None = _ANYTHING) -> str | None:
     """What makes more rows of a leaf take rows away; None: nothing does."""
     if not _reads(operator, leaf):
         return None
+    if isinstance(operator, Aggregate):
+        return _aggregate(operator, leaf)
+    if (found := _itself(operator, leaf, above)) is not None:
+        return found
+    for source in inputs(operator):
+        if (found := obstacle(source, leaf, _seen_from(operator, source, above))) is not None:
+            return found
+    return None
+
+
+def _itself(operator: Operator, leaf: Leaf, above: _Above | None) -> str | None:
+    """The operator, if it makes more rows of a leaf take rows away."""
     match operator:
-        case Aggregate():
-            return _aggregate(operator, leaf)
         case Window() | Limit():
             return _named(operator)
         case Match() if operator.kind is not MatchKind.SEMI and _reads(operator.right, leaf):
-            return f"the right side of {_named(operator)}"
+            # `EXISTS (...) OR ...` is a mark that a condition asks for.
+            marked = operator.kind is MatchKind.MARK and above is not None and above.keeps(operator.mark)
+            return None if marked else f"the right side of {_named(operator)}"
         case OuterJoin() if any(_reads(side, leaf) for side in _null_extended(operator)):
             return f"the side of {_named(operator)} that NULLs stand in for"
-    for source in inputs(operator):
-        if (found := obstacle(source, leaf)) is not None:
-            return found
     return None
+
+
+def _seen_from(operator: Operator, source: Operator, above: _Above | None) -> _Above | None:
+    """What is done with the columns of an input of an operator."""
+    match operator:
+        case Project():
+            return _Above(frozenset(name for item in operator.items for name in used(item.expression)))
+        case Filter() | Join() if above is not None:
+            return replace(above, asked=(*above.asked, *operator.conditions))
+        case Match() if above is not None and source is operator.left:
+            compared = frozenset(name for condition in operator.conditions for name in used(condition))
+            return replace(above, values=above.values | compared)
+    return _ANYTHING
+
+
+def _grows(condition: exp.Expr, mark: str) -> bool:
+    """Whether a condition that is true stays so when a mark becomes true. Marks are never NULL."""
+    bare = condition.unnest()
+    if mark not in used(bare) or isinstance(bare, exp.Column):
+        return True
+    return isinstance(bare, (exp.And, exp.Or)) and _grows(bare.left, mark) and _grows(bare.right, mark)
 
 
 def _null_extended(join: OuterJoin) -> list[Operator]:

@@ -96,6 +96,10 @@ SHAPES = {
     "exists": _reached(
         "SELECT dst FROM edges WHERE EXISTS (SELECT 1 FROM m WHERE m.node = edges.src) AND EXISTS (SELECT 1 FROM m)"
     ),
+    "exists, or": _reached(
+        "SELECT dst FROM edges WHERE EXISTS (SELECT 1 FROM m WHERE m.node = edges.src) OR "
+        "(dst IN (SELECT node FROM m) AND src NOT IN (SELECT node FROM attr)) OR src = dst"
+    ),
     "not in, beside": _reached(
         "SELECT e.dst FROM edges e JOIN m ON e.src = m.node WHERE e.dst NOT IN (SELECT node FROM attr)"
     ),

@@ -67,6 +67,9 @@ MONOTONE = (
     "SELECT * FROM e WHERE EXISTS (SELECT 1 FROM m)",
     "SELECT * FROM e WHERE EXISTS (SELECT 1 FROM m WHERE m.src = e.dst)",
     "SELECT * FROM m WHERE src IN (SELECT src FROM m)",
+    "SELECT * FROM e WHERE EXISTS (SELECT 1 FROM m WHERE m.src = e.dst) OR src = 1",
+    "SELECT * FROM e WHERE src > 1 AND (dst IS NULL OR src IN (SELECT src FROM m) OR dst IN (SELECT dst FROM m))",
+    "SELECT a.src FROM e AS a JOIN (SELECT * FROM e WHERE dst = 1 OR src IN (SELECT src FROM m)) AS b ON a.dst = b.src",
     "SELECT * FROM m LEFT ANTI JOIN e ON e.src = m.src",
     "SELECT * FROM m WHERE src NOT IN (SELECT src FROM e)",
     "SELECT m.src, (SELECT MAX(dst) FROM e) AS x FROM m",
@@ -88,6 +91,18 @@ REFUSED = (
     ("SELECT src, dst, COUNT(*) AS n FROM m GROUP BY CUBE (src, dst)", "GROUP BY"),
     ("SELECT * FROM (SELECT src FROM m) PIVOT (COUNT(*) FOR src IN (1, 2))", "PIVOT"),
     ("SELECT src, src IN (SELECT src FROM m) AS known FROM e", "IN"),
+    ("SELECT * FROM e WHERE NOT EXISTS (SELECT 1 FROM m WHERE m.src = e.dst) OR src = 1", "EXISTS"),
+    ("SELECT * FROM e WHERE src NOT IN (SELECT src FROM m) OR src = 1", "IN"),
+    ("SELECT * FROM e WHERE src = 1 OR (src IN (SELECT src FROM m)) = (dst > 2)", "IN"),
+    ("SELECT * FROM e WHERE CASE WHEN src IN (SELECT src FROM m) THEN dst = 1 ELSE dst = 2 END", "IN"),
+    ("SELECT * FROM e WHERE EXISTS (SELECT 1 FROM m) OR src = 1", "EXISTS"),
+    (
+        "SELECT a.src FROM e AS a LEFT ANTI JOIN (SELECT src, src IN (SELECT src FROM m) OR dst = 1 AS x FROM e) AS b "
+        "ON a.src = b.src AND b.x",
+        "IN",
+    ),
+    ("SELECT src FROM (SELECT DISTINCT src, src IN (SELECT src FROM m) AS x FROM e) WHERE x", "IN"),
+    ("SELECT x FROM (SELECT src, src IN (SELECT src FROM m) AS x FROM e) WHERE x OR src = 1", "IN"),
     ("SELECT src FROM m WHERE src > 1 UNION ALL SELECT COUNT(*) FROM m", "COUNT"),
 )
 
