@@ -54,7 +54,7 @@ class Watch:
 
     def __init__(self, catalog: Catalog, clock: Clock, default_schedule: timedelta, stuck_after: timedelta) -> None:
         self.catalog = catalog
-        self.clock = clock
+        self.clock: Clock = clock
         self.files = MetadataFiles()
         self._default_schedule = default_schedule
         self._stuck_after = stuck_after

@@ -6,6 +6,7 @@ both made of this table.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -87,6 +88,8 @@ class Api:
         self.watch = engine.watch
         self.jobs = jobs
         self._recent = RecentHistory(engine.watch)
+        self._looking = threading.Lock()
+        self._seen: tuple[object, Overview] | None = None
 
     def moment(self) -> Moment:
         return self.watch.moment(self.jobs.refreshing())
@@ -99,6 +102,14 @@ class Api:
         return Pulse(self.watch.stamp(), self.watch.catalog.generation(), going_on)
 
     def overview(self, _query: Query) -> Overview:
+        """Many may look every second: they share what was made for the first of them."""
+        key = (self.watch.stamp(), self.jobs.refreshing(), int(self.watch.clock.now().timestamp()))
+        with self._looking:
+            if self._seen is None or self._seen[0] != key:
+                self._seen = (key, self._overview())
+            return self._seen[1]
+
+    def _overview(self) -> Overview:
         moment = self.moment()
         told = self.reporter(moment)
         reports = Reports(

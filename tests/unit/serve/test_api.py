@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from spark_trickle.serve.api import ENDPOINTS
+from spark_trickle.serve.api import ENDPOINTS, Api, Query
 from spark_trickle.views import as_json
 from tests.support.page_lake import HOSTILE, LONG
 from tests.unit.serve.conftest import Served
@@ -112,6 +113,25 @@ def test_the_overview_counts_and_names_what_needs_somebody(served: Make) -> None
     assert next(iter(lanes)) == "rates_daily", "where something failed comes first"
     diamond = next(group for group in found["groups"] if group["origin"] == "diamond")
     assert lanes[diamond["group_id"]]["members"] == diamond["members"]
+
+
+def test_those_who_look_at_once_share_one_look(served: Make) -> None:
+    class Stopped:
+        moment = datetime.now(UTC)
+
+        def now(self) -> datetime:
+            return self.moment
+
+    at = served()
+    at.engine.watch.clock = clock = Stopped()
+    api = Api(at.engine, at.jobs)
+    first = api.overview(Query())
+    assert api.overview(Query()) is first
+    at.engine.gate_source("sales")
+    second = api.overview(Query())
+    assert len(second.gates) == len(first.gates) + 1
+    clock.moment += timedelta(seconds=2)
+    assert api.overview(Query()).now == clock.moment
 
 
 def test_the_page_of_a_table_says_what_to_do_and_offers_it(served: Make) -> None:
