@@ -5,13 +5,14 @@ What is done to the lake is in `demo_workload`, what is counted in `demo_board`,
 
 from __future__ import annotations
 
+import signal
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ from spark_trickle.cli import demo_workload as workload
 from spark_trickle.cli.demo_board import Board, summary_of
 from spark_trickle.cli.demo_screen import LineScreen, LiveScreen, Screen
 from spark_trickle.cli.output import JsonOutput
+from spark_trickle.cli.serving import jobs_of, require_packages
 from spark_trickle.cli.session import Session
 from spark_trickle.clock import SystemClock
 
@@ -29,19 +31,53 @@ FULL_RECOMPUTE_AT = (0.35, 0.7)
 """When the yardstick is measured, as shares of the run: by then everything is warm."""
 
 
-def demonstrate(session: Session, *, seconds: float, rows: int) -> bool:
-    """The whole demo with its summary; whether all went well."""
+def demonstrate(session: Session, *, seconds: float, rows: int, port: int | None = None) -> bool:
+    """The whole demo with its summary, and on the page if there is a port for it; whether all went well."""
     board = Board(workload.NAMES)
+    if port is not None:
+        require_packages()
     with _somewhere(session):
-        engine = session.spark_engine
-        with _screen(session, board) as screen:
-            run_demo(engine, board, screen, seconds=seconds, rows=rows)
-        summary = summary_of(board.view(), workload.NAMES)
-        session.output.show(summary)
-        for violation in board.view().violations[:3]:
-            session.output.progress(f"violation: {violation}")
+        with nullcontext() if port is None else _page(session, port) as address:
+            engine = session.spark_engine
+            with _screen(session, board) as screen:
+                run_demo(engine, board, screen, seconds=seconds, rows=rows)
+            summary = summary_of(board.view(), workload.NAMES)
+            session.output.show(summary)
+            for violation in board.view().violations[:3]:
+                session.output.progress(f"violation: {violation}")
+            if address is None:
+                session.output.progress(_how_to_open_the_page())
+            else:
+                session.output.progress(f"the page is at {address} until Ctrl-C")
+                _wait_for_signal()
         session.close()
     return summary.ok
+
+
+@contextmanager
+def _page(session: Session, port: int) -> Iterator[str]:
+    from spark_trickle.serve.access import Door
+    from spark_trickle.serve.server import serving
+
+    jobs = jobs_of(session)
+    with serving(session.engine, jobs, Door("127.0.0.1", port)) as address:
+        session.output.progress(f"the page is at {address}")
+        yield address
+
+
+def _how_to_open_the_page() -> str:
+    # As it was started, so that it can be copied: `make` starts it from the virtual environment.
+    program = sys.argv[0] if Path(sys.argv[0]).name == "trickle" else "trickle"
+    return f"to see this on a page: {program} demo --serve; a lake of yours: {program} --warehouse FOLDER serve"
+
+
+def _wait_for_signal() -> None:
+    """Until Ctrl-C or SIGTERM."""
+    stop = threading.Event()
+    before = {each: signal.signal(each, lambda *_: stop.set()) for each in (signal.SIGINT, signal.SIGTERM)}
+    stop.wait()
+    for each, former in before.items():
+        signal.signal(each, former)
 
 
 def run_demo(engine: Engine, board: Board, screen: Screen, *, seconds: float, rows: int) -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
+
+import httpx
 
 
 def trickle(warehouse: Path, *arguments: str, code: int = 0, stdin: str = "") -> str:
@@ -53,8 +56,27 @@ def test_a_project_is_applied_and_the_second_time_nothing_is_left_to_do(tmp_path
     assert trickle(lake, "verify").count("ok") == 4
 
 
-def test_the_demo_stays_consistent_and_says_so(tmp_path: Path) -> None:
-    summary = json.loads(trickle(tmp_path / "lake", "demo", "--seconds", "8", "--rows", "2000", "--output", "json"))
+def test_the_demo_stays_consistent_and_says_so_on_the_page_too(tmp_path: Path) -> None:
+    arguments = ["demo", "--seconds", "8", "--rows", "2000", "--serve", "--port", "0", "--output", "json"]
+    environment = {**os.environ, "TRICKLE_SPARK_MASTER": "local[2]", "TRICKLE_SPARK_DRIVER_MEMORY": "1g"}
+    command = [sys.executable, "-m", "spark_trickle", *arguments, "--warehouse", str(tmp_path / "lake")]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, env=environment, text=True, stdout=pipe, stderr=pipe) as demo:
+        assert demo.stdout is not None and demo.stderr is not None
+        seen, address = set(), ""
+        for line in demo.stderr:
+            if line.startswith("the page is at "):
+                address = line.split()[4]
+                if "until Ctrl-C" in line:
+                    break
+            elif address:
+                seen.add(httpx.get(f"{address}/api/v1/overview").json()["total"])
+        assert {0, 3} <= seen, "the page shows the demo while it runs"
+        assert len(httpx.get(f"{address}/api/v1/history?limit=50").json()) > 6
+        demo.send_signal(signal.SIGINT)
+        summary = json.loads(demo.stdout.read())
+        demo.stderr.read()
+        assert demo.wait(60) == 0
     assert summary["ok"] is True
     assert summary["violations"] == 0
     assert min(summary["writes"], summary["refreshes"], summary["checks"]) >= 1

@@ -46,12 +46,13 @@ def test_a_refresh_is_followed_live_and_proved_on_request(engine: Engine, browse
         expect(page.locator(".at-rows")).to_contain_text("it equals its query at its frontier", timeout=60_000)
         at.shot("live")
         page = at.go("#/table/large")
-        for amount in (4, 5):
+        for amount in (4, 5, 6):
             engine.sql(f"INSERT INTO orders VALUES (9, 'us', {amount}, 'z')")
             assert [each.action for each in engine.refresh_stream_tables(["totals", "large"])] != []
         expect(page.locator(".at-history tbody tr")).to_have_count(len(engine.history("large", limit=50)))
         page = at.go("#/table/totals")
         expect(page.locator(".at-fresh .point").first).to_be_attached()
+        at.shot("lag", whole=False)
         assert at.well
     done = engine.watch.catalog.interventions("totals")
     assert [each.action for each in done] == ["verify", "refresh"]

@@ -49,3 +49,12 @@ def test_it_starts_within_a_second_of_work_answers_and_ends_in_order(tmp_path: P
         assert time.monotonic() - began < 5
         assert os.times().children_user - used < 5
         assert "a-token-that" not in said + server.stderr.read()
+
+
+def test_a_demo_on_a_port_that_is_taken_does_not_begin(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        assert run(["--warehouse", str(tmp_path / "lake"), "demo", "--serve", "--port", port]) == 2
+    assert "--port takes another one" in capsys.readouterr().err
