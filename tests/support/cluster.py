@@ -49,11 +49,13 @@ class Cluster:
         """The worker and its executors, at once."""
         _kill(self.workers[number])
 
-    def jobs_of_workers(self) -> int:
-        """How many tasks the executors say that they have run."""
-        return sum(
-            log.read_text(errors="replace").count("Running task ") for log in self.folder.glob("work*/*/*/stderr")
-        )
+    def tasks_of_workers(self) -> list[int]:
+        """How many tasks the executors of each worker have run, as they say."""
+        found = []
+        for number in range(1, len(self.workers) + 1):
+            logs = (self.folder / f"work{number}").glob("*/*/stderr")
+            found.append(sum(log.read_text(errors="replace").count("Finished task ") for log in logs))
+        return found
 
 
 @contextmanager

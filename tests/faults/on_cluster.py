@@ -1,0 +1,113 @@
+"""A driver of a real cluster, told by its parent what to do. Started as `-m tests.faults.on_cluster`.
+
+Commands come as lines; each answer is one line of JSON. Before a refresh computes anything it says so, so that
+something can be killed in the middle of it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Callable
+
+import spark_trickle
+from spark_trickle.engine import Engine
+from spark_trickle.errors import StreamTableError
+from spark_trickle.events import Event, Step, StepReached
+from tests.spark.engines import rows
+
+QUERIES = {
+    "by_region": "SELECT region, COUNT(*) AS n, SUM(amount) AS total, MAX(amount) AS most FROM orders GROUP BY region",
+    "named": "SELECT o.id, o.amount, c.name FROM orders o LEFT JOIN customers c ON o.customer = c.id WHERE amount > 90",
+    "by_name": "SELECT name, COUNT(*) AS n FROM named GROUP BY name",
+}
+CONF = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.executor.memory": "512m",
+    "spark.executor.cores": "1",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
+ORDERS = (
+    "SELECT id, id % 1200 AS customer, CONCAT('r', id % 7) AS region, (id * 37) % 100 AS amount "
+    "FROM RANGE({first}, {last})"
+)
+
+
+def load(engine: Engine, orders: int) -> list[str]:
+    engine.sql("CREATE TABLE orders (id BIGINT, customer BIGINT, region STRING, amount BIGINT)")
+    engine.sql("CREATE TABLE customers (id BIGINT, name STRING)")
+    engine.sql("INSERT INTO customers SELECT id, CONCAT('c', id % 50) FROM RANGE(1000)")
+    engine.sql(f"INSERT INTO orders {ORDERS.format(first=0, last=orders)}")
+    for name, query in QUERIES.items():
+        engine.create_stream_table(name, query, refresh_mode="DIFFERENTIAL", schedule="1s")
+    return sorted(QUERIES)
+
+
+def change(engine: Engine, first: int, many: int) -> None:
+    """Rows come and go in both tables."""
+    engine.sql(f"INSERT INTO orders {ORDERS.format(first=first, last=first + many)}")
+    engine.sql(f"DELETE FROM orders WHERE id % 97 = {first % 97}")
+    engine.sql(f"UPDATE customers SET name = CONCAT(name, 'x') WHERE id % 11 = {first % 11}")
+
+
+def refresh(engine: Engine) -> dict[str, str]:
+    try:
+        return {each.name: str(each.action) for each in engine.refresh_stream_tables(list(QUERIES))}
+    except StreamTableError as err:
+        return {"error": err.kind}
+
+
+def verify(engine: Engine) -> list[bool]:
+    return [engine.verify(name).ok for name in QUERIES]
+
+
+def behind(engine: Engine) -> list[str]:
+    """Whose rows are not what its query gives now."""
+    return [name for name, query in QUERIES.items() if rows(engine, f"SELECT * FROM {name}") != rows(engine, query)]
+
+
+def schedule(engine: Engine) -> str:
+    """Be a scheduler, beside whatever else is asked for."""
+    threading.Thread(target=engine.run, daemon=True).start()
+    return "scheduling"
+
+
+def main(master: str, warehouse: str, catalog: str) -> None:
+    def observe(event: Event) -> None:
+        if isinstance(event, StepReached) and event.step is Step.COMPUTING:
+            _say("computing")
+
+    with spark_trickle.connect(
+        warehouse,
+        catalog=catalog,
+        spark_master=master,
+        spark_conf=CONF,
+        observers=(observe,),
+        scheduler_lease_seconds=4,
+        # Changes are to be too large for the driver, so that workers compute them.
+        small_change_rows=10,
+    ) as engine:
+        commands: dict[str, Callable[..., object]] = {
+            "load": load,
+            "change": change,
+            "refresh": refresh,
+            "verify": verify,
+            "behind": behind,
+            "schedule": schedule,
+        }
+        _say(str(engine.spark.sparkContext.master))
+        for line in sys.stdin:
+            name, *numbers = line.split()
+            _say(commands[name](engine, *map(int, numbers)))
+
+
+def _say(value: object) -> None:
+    sys.stdout.write(json.dumps(value) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
