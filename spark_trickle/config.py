@@ -111,6 +111,16 @@ class Settings(BaseSettings):
     history_retention_days: int = Field(default=90, ge=0)
     """Days that history is kept. 0: for ever."""
 
+    @field_validator("spark_master")
+    @classmethod
+    def _with_a_jvm_of_its_own(cls, value: str) -> str:
+        if value.startswith("sc://"):
+            raise ValueError(
+                "Spark Connect is not supported, because Iceberg's Java API is used in the driver's own JVM; "
+                "name a master such as local[*], spark://host:7077, yarn or k8s://host"
+            )
+        return value
+
     @field_validator("spark_conf", mode="before")
     @classmethod
     def _as_spark_writes_it(cls, value: object) -> object:

@@ -15,15 +15,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from spark_trickle.cli.session import Session, session_of
 from spark_trickle.errors import ConfigError, StreamTableError
-
-if TYPE_CHECKING:
-    from spark_trickle.spark.probing import Probe
+from spark_trickle.model.probe import Probe
 
 MINIMUM_PYTHON = (3, 11)
 MINIMUM_JAVA = 17

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from spark_trickle.errors import ComputeError, StreamTableError
+from spark_trickle.model.probe import Probe
 from spark_trickle.names import INTERNAL_NAMESPACE, LAKE
 from spark_trickle.spark.failures import spark_errors
 from spark_trickle.spark.purge import lake_io, remove_empty_folders
@@ -20,20 +20,6 @@ if TYPE_CHECKING:
 
 CONTENT = b"spark-trickle was here"
 DELETE = "delete"
-
-
-@dataclass(frozen=True, slots=True)
-class Probe:
-    """How far one small file came."""
-
-    file_io: str
-    """The class that reached it."""
-    location: str
-    done: tuple[str, ...]
-    """Of: write, read, list, delete."""
-    failed: str = ""
-    """The first of them that did not work; empty: all did."""
-    why: str = ""
 
 
 def probe_files(spark: SparkSession) -> Probe:

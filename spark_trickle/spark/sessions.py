@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from spark_trickle.elsewhere.settings import PREFIX, CatalogSettings, catalogs_in
-from spark_trickle.errors import ConfigError, UnavailableError, UserError
+from spark_trickle.errors import UnavailableError, UserError
 from spark_trickle.names import DEFAULT_NAMESPACE, LAKE, TableName
+from spark_trickle.spark.requirements import require_jars, require_jvm
 from spark_trickle.spark.stores import (
     IO_IMPL,
     LAKE_PREFIX,
-    PACKAGES,
     STORES,
-    Store,
     file_settings,
     is_ours,
     packages_for,
@@ -137,13 +136,14 @@ class Sessions:
         with self._lock:
             if self._main is None:
                 if self._given is not None:
+                    require_jvm(self._given)
                     # Beside the user's session, with its settings, views and functions: nothing of that one is changed.
                     session = _clone(self._given)
                 else:
                     session, self._ours = _CONTEXT.enter(self._start)
                 try:
                     known = {**_set_for_lake(session), **self._extra}
-                    _require_jars(
+                    require_jars(
                         session, packages_for(self._lake.warehouse, known), store_of(self._lake.warehouse, known)
                     )
                     self._files = file_settings(self._lake.warehouse, known)
@@ -378,18 +378,3 @@ def _set_for_lake(spark: SparkSession) -> dict[str, str]:
     if found.get(IO_IMPL) in {store.file_io for store in STORES.values()}:
         del found[IO_IMPL]
     return found
-
-
-def _require_jars(spark: SparkSession, packages: Sequence[str], store: Store | None) -> None:
-    """A user's own session may lack the jars: say so before the first query fails obscurely."""
-    jvm: Any = spark._jvm
-    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-    needed = [("org.apache.iceberg.spark.SparkCatalog", PACKAGES[0]), ("org.sqlite.JDBC", PACKAGES[1])]
-    if store is not None:
-        needed.append((store.client, store.package))
-    for name, package in needed:
-        if loader.getResource(f"{name.replace('.', '/')}.class") is None:
-            raise ConfigError(
-                f"the given SparkSession does not have {package} on its class path",
-                hint=f"Start it with spark.jars.packages={','.join(packages)}",
-            )

@@ -113,14 +113,11 @@ def tidy(engine: Engine, store: str) -> None:
 
 def bad_weather(engine: Engine, endpoint: str) -> None:
     """A store that is busy or slow now and then is waited for; one that always is fails a refresh, no more."""
-    for number in range(2):
-        weather(endpoint, busy=0.04, slow=0.05)
-        engine.sql(
-            f"INSERT INTO orders VALUES ({10 + number}, 'eu', {number}); DELETE FROM orders WHERE id = {9 + number}"
-        )
-        assert [engine.refresh_stream_table(name).action for name in QUERIES] == [Action.DIFFERENTIAL] * 2
-        for name in QUERIES:
-            assert_equals_query(engine, name)
+    weather(endpoint, busy=0.03, slow=0.05)
+    engine.sql("INSERT INTO orders VALUES (10, 'eu', 3); DELETE FROM orders WHERE id = 6")
+    assert [engine.refresh_stream_table(name).action for name in QUERIES] == [Action.DIFFERENTIAL] * 2
+    for name in QUERIES:
+        assert_equals_query(engine, name)
     engine.sql("INSERT INTO orders VALUES (20, 'us', 4)")
     assert min(weather(endpoint, busy=1.0).values()) > 0
     before = engine.status("totals")

@@ -11,11 +11,13 @@ from spark_trickle.cli.doctor import (
     check_jars,
     check_java,
     check_package,
+    check_probe,
     check_python,
     check_store,
     check_warehouse,
     find_java,
 )
+from spark_trickle.model.probe import Probe
 from spark_trickle.spark.stores import IO_IMPL, STORES
 
 
@@ -86,3 +88,13 @@ def test_a_warehouse_in_an_object_store_says_what_reaches_it_and_whether_that_is
     (chosen,) = check_store("s3://bucket/path", {IO_IMPL: "com.example.IO"}, [tmp_path])
     assert "com.example.IO" in chosen.detail
     assert list(check_store(str(tmp_path), {}, [tmp_path])) == []
+
+
+def test_one_small_file_is_told_by_what_went_well_and_what_did_not() -> None:
+    all_of_it = Probe("org.apache.iceberg.aws.s3.S3FileIO", "s3://b/f", ("write", "read", "list", "delete"))
+    assert check_probe(all_of_it).result == "ok"
+    refused = Probe("a.S3FileIO", "s3://b/f", ("write", "read", "delete"), "list", "Spark failed: 403")
+    check = check_probe(refused)
+    assert (check.result, check.check) == ("problem", "files")
+    assert "write, read, delete went well, then list failed with S3FileIO: Spark failed: 403" in check.detail
+    assert "list files below the warehouse" in check.to_do and "docs/stores.md" in check.to_do

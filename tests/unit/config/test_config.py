@@ -55,6 +55,11 @@ def test_the_defaults_are_those_that_are_promised() -> None:
     assert (settings.spark_master, settings.spark_conf) == ("local[*]", {})
 
 
+def test_spark_connect_is_refused_with_its_reason() -> None:
+    with pytest.raises(ConfigError, match=r"spark_master.*Spark Connect is not supported.*spark://host:7077"):
+        load(spark_master="sc://localhost:15002")
+
+
 def test_a_folder_is_all_that_is_needed(folder: Path) -> None:
     assert load(warehouse="wh").catalog == f"sqlite:///{folder}/wh/trickle.db"
     assert load(warehouse=f"file://{folder}/a%20b").catalog == f"sqlite:///{folder}/a b/trickle.db"
