@@ -16,6 +16,17 @@ class NotReachedError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Question:
+    """One request. What is in it is not shown: a token may be."""
+
+    method: str
+    path: str = field(repr=False)
+    """Below the server's address, or an address of its own."""
+    headers: Mapping[str, str] = field(repr=False)
+    body: bytes | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     status: int
     tag: str | None
@@ -32,19 +43,24 @@ class Connections:
         self._idle: list[http.client.HTTPConnection] = []
         self._lock = threading.Lock()
 
-    def ask(self, method: str, path: str, headers: Mapping[str, str], body: bytes | None = None) -> Answer:
-        """Send a request, to a path below the server's address or to an address of its own."""
-        if "://" in path:
-            return self._once(self._connection(path), method, urlsplit(path).path or "/", headers, body)
-        whole = f"{urlsplit(self._uri).path.rstrip('/')}{path}"
+    def ask(self, question: Question) -> Answer:
+        if "://" in question.path:
+            connection = self._connection(question.path)
+            try:
+                return _send(connection, question, urlsplit(question.path).path or "/")
+            finally:
+                connection.close()
+        path = f"{urlsplit(self._uri).path.rstrip('/')}{question.path}"
         with self._lock:
             used = self._idle.pop() if self._idle else None
         if used is not None:
             try:
-                return self._keep(used, method, whole, headers, body)
-            except NotReachedError:
-                pass  # the server may have closed it since: that is no answer
-        return self._keep(self._connection(self._uri), method, whole, headers, body)
+                return self._kept(used, question, path)
+            except NotReachedError as err:
+                if isinstance(err.__cause__, TimeoutError):
+                    raise  # who waits once need not wait twice
+                # The server may have closed it since: that is no answer.
+        return self._kept(self._connection(self._uri), question, path)
 
     def close(self) -> None:
         with self._lock:
@@ -52,49 +68,26 @@ class Connections:
                 connection.close()
             self._idle.clear()
 
-    def _keep(
-        self,
-        connection: http.client.HTTPConnection,
-        method: str,
-        path: str,
-        headers: Mapping[str, str],
-        body: bytes | None,
-    ) -> Answer:
-        answer = self._send(connection, method, path, headers, body)
+    def _kept(self, connection: http.client.HTTPConnection, question: Question, path: str) -> Answer:
+        answer = _send(connection, question, path)
         with self._lock:
             self._idle.append(connection)
         return answer
-
-    def _once(
-        self,
-        connection: http.client.HTTPConnection,
-        method: str,
-        path: str,
-        headers: Mapping[str, str],
-        body: bytes | None,
-    ) -> Answer:
-        try:
-            return self._send(connection, method, path, headers, body)
-        finally:
-            connection.close()
-
-    def _send(
-        self,
-        connection: http.client.HTTPConnection,
-        method: str,
-        path: str,
-        headers: Mapping[str, str],
-        body: bytes | None,
-    ) -> Answer:
-        try:
-            connection.request(method, path, body, {"Accept": "application/json", **headers})
-            response = connection.getresponse()
-            return Answer(response.status, response.getheader("ETag"), response.read())
-        except (OSError, http.client.HTTPException) as err:
-            connection.close()
-            raise NotReachedError(str(err) or type(err).__name__) from err
 
     def _connection(self, uri: str) -> http.client.HTTPConnection:
         parts = urlsplit(uri)
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         return kind(parts.hostname or "", parts.port, timeout=self._timeout)
+
+
+def _send(connection: http.client.HTTPConnection, question: Question, path: str) -> Answer:
+    try:
+        headers = {"Accept": "application/json", **question.headers}
+        connection.request(question.method, path, question.body, headers)
+        response = connection.getresponse()
+        return Answer(response.status, response.getheader("ETag"), response.read())
+    except (OSError, http.client.HTTPException) as err:
+        connection.close()
+        if isinstance(err, TimeoutError):
+            raise NotReachedError("timed out") from err
+        raise NotReachedError(str(err) or type(err).__name__) from err

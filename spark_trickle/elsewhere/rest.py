@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
-from spark_trickle.elsewhere.connections import TIMEOUT_SECONDS, Answer, Connections, NotReachedError
+from spark_trickle.elsewhere.connections import TIMEOUT_SECONDS, Answer, Connections, NotReachedError, Question
 from spark_trickle.elsewhere.heads import Found, missing, refused, unreachable
 from spark_trickle.elsewhere.settings import CatalogSettings
 from spark_trickle.model.publication import Away
@@ -146,10 +146,10 @@ class RestHeads:
         return _Place(path, str(merged.get("namespace-separator", "%1F")))
 
     def _get(self, path: str, headers: Mapping[str, str]) -> Answer:
-        answer = self._server.ask("GET", path, {**self._identity(), **headers})
+        answer = self._server.ask(Question("GET", path, {**self._identity(), **headers}))
         if answer.status in (401, 419) and "credential" in self._properties:
             self._token = None  # it has expired
-            answer = self._server.ask("GET", path, {**self._identity(), **headers})
+            answer = self._server.ask(Question("GET", path, {**self._identity(), **headers}))
         return answer
 
     def _identity(self) -> dict[str, str]:
@@ -178,7 +178,7 @@ class RestHeads:
         asked |= {key: self._properties[key] for key in ("audience", "resource") if key in self._properties}
         server = self._properties.get("oauth2-server-uri", "/v1/oauth/tokens")
         headers = {"Content-Type": "application/x-www-form-urlencoded"}
-        answer = self._server.ask("POST", server, headers, urlencode(asked).encode())
+        answer = self._server.ask(Question("POST", server, headers, urlencode(asked).encode()))
         if answer.status != 200:
             raise NotReachedError(f"it gives no token ({answer.status})")
         return str(json.loads(answer.body)["access_token"])

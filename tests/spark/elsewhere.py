@@ -67,7 +67,7 @@ def far_catalog(kind: str, spark: SparkSession, folder: Path) -> Iterator[Far]:
     mine, theirs = _session(spark, settings), _session(spark, settings)
     try:
         theirs.sql(f"CREATE NAMESPACE {NAME}.db")
-        with spark_trickle.connect(str(folder / "lake"), spark=mine) as engine:
+        with spark_trickle.connect(str(folder / "lake"), spark=mine, allow_circular=True) as engine:
             away, back = (server.stop, server.start) if kind == "rest" else (hide, show)
             yield Far(engine, theirs, away, back)
     finally:

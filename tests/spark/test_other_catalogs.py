@@ -236,6 +236,20 @@ def test_tables_that_are_dropped_replaced_renamed_or_altered_there_are_told(far:
     assert engine.refresh_stream_table("all_columns").action is Action.REINITIALIZE
 
 
+def test_a_circle_goes_round_over_a_table_of_another_catalog(spark: SparkSession, tmp_path: Path) -> None:
+    with far_catalog("jdbc", spark, tmp_path) as far:
+        edges, engine = f"{NAME}.db.edges", far.engine
+        far.make("db.edges", "src INT, dst INT")
+        far.sql(f"INSERT INTO {edges} VALUES (1, 2), (2, 3)")
+        step = f"SELECT src, dst FROM {edges} UNION SELECT a.src, e.dst FROM {{}} a JOIN {edges} e ON a.dst = e.src"
+        engine.create_stream_tables({"odd": step.format("even"), "even": step.format("odd")}, strict=True)
+        for change_there in (f"INSERT INTO {edges} VALUES (3, 4), (4, 2)", f"DELETE FROM {edges} WHERE src = 2"):
+            far.sql(change_there)
+            assert engine.refresh_stream_table("odd").action is Action.DIFFERENTIAL
+            assert engine.verify("odd").ok and engine.verify("even").ok
+        assert values(engine, "SELECT src, dst FROM odd") == [(1, 2), (3, 2), (3, 4), (4, 2)]
+
+
 def test_a_catalog_that_nobody_configured_is_told(spark: SparkSession, tmp_path: Path) -> None:
     with far_catalog("jdbc", spark, tmp_path) as far:
         far.make("db.orders")
