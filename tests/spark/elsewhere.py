@@ -16,6 +16,8 @@ from spark_trickle.engine import Engine
 from tests.support.rest_server import RestServer
 
 KINDS = ("hadoop", "jdbc", "rest")
+CLIENT = "rest, asked by Iceberg's own client"
+"""As are catalogs of the kinds that we have no client of our own for."""
 NAME = "far"
 TABLE = "id BIGINT, k STRING, v INT"
 
@@ -53,9 +55,11 @@ def far_catalog(kind: str, spark: SparkSession, folder: Path) -> Iterator[Far]:
             "jdbc.schema-version": "V1",
         },
         "rest": {"type": "rest", "uri": server.address},
+        CLIENT: {"type": "rest", "uri": server.address, "rest.client.tls.nothing": "that we understand"},
     }[kind]
-    place = {"hadoop": folder / "hadoop", "jdbc": folder / "far.db", "rest": folder}[kind]
-    if kind == "rest":
+    place = {"hadoop": folder / "hadoop", "jdbc": folder / "far.db"}.get(kind, folder)
+    serving = kind in ("rest", CLIENT)
+    if serving:
         server.start()
 
     def hide() -> None:
@@ -68,7 +72,7 @@ def far_catalog(kind: str, spark: SparkSession, folder: Path) -> Iterator[Far]:
     try:
         theirs.sql(f"CREATE NAMESPACE {NAME}.db")
         with spark_trickle.connect(str(folder / "lake"), spark=mine, allow_circular=True) as engine:
-            away, back = (server.stop, server.start) if kind == "rest" else (hide, show)
+            away, back = (server.stop, server.start) if serving else (hide, show)
             yield Far(engine, theirs, away, back)
     finally:
         server.stop()

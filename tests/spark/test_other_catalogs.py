@@ -17,7 +17,7 @@ from spark_trickle.errors import NotDifferentialError, SchemaChangedError, Unava
 from spark_trickle.model.refresh import Action
 from spark_trickle.names import TableName
 from spark_trickle.spark.scout import ScoutHeads
-from tests.spark.elsewhere import KINDS, NAME, Far, change, far_catalog
+from tests.spark.elsewhere import CLIENT, KINDS, NAME, Far, change, far_catalog
 from tests.spark.engines import assert_equals_query, values
 
 ORDERS, EVENTS = (TableName.elsewhere(NAME, ["db"], each) for each in ("orders", "events"))
@@ -234,6 +234,24 @@ def test_tables_that_are_dropped_replaced_renamed_or_altered_there_are_told(far:
     with pytest.raises(SchemaChangedError, match="no longer fits its sources"):
         engine.refresh_stream_table("strict_one")
     assert engine.refresh_stream_table("all_columns").action is Action.REINITIALIZE
+
+
+def test_a_catalog_that_only_icebergs_client_can_ask_is_followed_and_missed(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    with far_catalog(CLIENT, spark, tmp_path) as far:
+        far.make("db.orders")
+        far.engine.create_stream_table("sums", f"SELECT k, SUM(v) AS s FROM {NAME}.db.orders GROUP BY k", strict=True)
+        for minute, away in enumerate((False, True, False)):
+            far.sql(f"INSERT INTO {NAME}.db.orders VALUES ({minute}, 'a', 1), ({minute}, 'b', 2)")
+            if away:
+                far.take_away()
+                (held,) = far.engine.tick(later(minute + 1)).skipped
+                assert held.codes == ("away",) and f"catalog '{NAME}' cannot be reached" in held.reason
+                far.bring_back()
+            (outcome,) = far.engine.tick(later(minute + 1)).refreshed
+            assert outcome.action is Action.DIFFERENTIAL and far.engine.verify("sums").ok
+        assert values(far.engine, "SELECT k, s FROM sums") == [("a", 3), ("b", 6)]
 
 
 def test_a_circle_goes_round_over_a_table_of_another_catalog(spark: SparkSession, tmp_path: Path) -> None:
