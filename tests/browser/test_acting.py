@@ -103,7 +103,7 @@ def test_keys_alone_are_enough(opened: Open, engine: Engine) -> None:
         keys = page.keyboard
         keys.press("/")
         expect(page.get_by_label("Find a table")).to_be_focused()
-        page.wait_for_function("document.querySelectorAll('#find-names option').length > 5")
+        expect(page.locator("#find-names option")).to_have_count(15)
         keys.type("exec_summary")
         keys.press("Enter")
         expect(page.get_by_role("heading", name="exec_summary")).to_be_visible()

@@ -91,6 +91,7 @@ def test_the_graph_is_searched_folded_and_focused(opened: Open) -> None:
         page.get_by_role("button", name="Unfold all namespaces").click()
         expect(page.locator(".node")).to_have_count(24)
         page.get_by_role("button", name="Fold namespaces").click()
+        expect(page.locator(".node")).to_have_count(3)
         page.get_by_label("Find in the graph").fill("exec_summ")
         page.keyboard.press("Enter")
         expect(page.locator(".node")).to_have_count(5)

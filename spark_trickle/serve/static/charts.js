@@ -65,6 +65,6 @@ export function lag(freshness) {
   add(chart, s("polyline", { class: "lag", points: points.map((each, i) => `${x(i)},${y(each.lag_seconds)}`).join(" ") }));
   points.forEach((each, i) => add(chart, s("circle", { class: promised !== null && each.lag_seconds > promised + 5 ? "point late" : "point", cx: x(i), cy: y(each.lag_seconds), r: 2.5 },
     s("title", null, `${ago(each.at)}: ${span(each.lag_seconds)} behind`))));
-  const kept = promised === null ? "its schedule promises no time" : `within ${span(promised)}: ${freshness.kept} of ${freshness.points.length}`;
+  const kept = promised === null ? "its schedule promises no time" : `promised ${span(promised)} (grace 5 s): kept ${freshness.kept} of ${freshness.points.length}`;
   return h("figure", null, h("figcaption", null, "Lag at each refresh", h("span", { class: "muted" }, kept)), chart);
 }

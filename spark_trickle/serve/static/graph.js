@@ -7,14 +7,14 @@ const NEAR = 0.15, FAR = 3;
 
 export function graph(main, { params }) {
   const wanted = { name: params.get("name"), fold: params.get("fold"), open: params.getAll("open") };
-  let seen = null, shape = null, chosen = null, at = { x: 0, y: 0, k: 1 };
+  let turn = 0, seen = null, shape = null, chosen = null, at = { x: 0, y: 0, k: 1 };
   const picture = s("svg", { class: "graph-picture", tabindex: "0", role: "group", "aria-label": "Graph of tables; arrow keys move it, plus and minus zoom" });
   const scene = s("g");
   picture.append(
     s("defs", null, s("marker", { id: "arrow", viewBox: "0 0 8 8", refX: "8", refY: "4", markerWidth: "8", markerHeight: "8", markerUnits: "userSpaceOnUse", orient: "auto" }, s("path", { d: "M0 0L8 4L0 8z", class: "arrow" }))),
     scene,
   );
-  const tools = h("div", { class: "tools" }), side = h("aside", { class: "side", "aria-live": "polite" });
+  const tools = h("div", { class: "tools-rest" }), side = h("aside", { class: "side", "aria-live": "polite" });
   const names = h("datalist", { id: "graph-names" });
   const find = h("input", { type: "search", list: "graph-names", placeholder: "Find in the graph", "aria-label": "Find in the graph", spellcheck: "false", oninput: mark, onchange: goTo });
 
@@ -34,10 +34,14 @@ export function graph(main, { params }) {
     if (wanted.name) query.push(["name", wanted.name]);
     if (wanted.fold) query.push(["fold", wanted.fold]);
     for (const each of wanted.open) query.push(["open", each]);
-    seen = await get("/graph", query);
+    const mine = ++turn;
+    const answer = await get("/graph", query);
+    // What was asked for later counts, whichever answer comes first.
+    if (mine !== turn) return;
+    seen = answer;
     if (!picture.isConnected) {
       main.replaceChildren();
-      add(main, [h("h1", { class: "away" }, "Graph"), tools, names, h("div", { class: "graph-frame" }, picture, side)]);
+      add(main, [h("h1", { class: "away" }, "Graph"), h("div", { class: "tools" }, find, tools), names, h("div", { class: "graph-frame" }, picture, side)]);
     }
     put(tools, [seen.tables, seen.namespaces, seen.focus, seen.nodes.length, counted()], drawTools);
     const now = JSON.stringify([seen.nodes.map((each) => [each.id, each.kind, each.x, each.y, each.group]), seen.lines, seen.hulls]);
@@ -63,7 +67,6 @@ export function graph(main, { params }) {
     const folded = namespaces.some((each) => !each.open);
     names.replaceChildren(...seen.nodes.slice(0, 2000).map((each) => h("option", { value: each.id })));
     return [
-      find,
       h("span", { class: "muted" }, boxes === tables ? `${tables} tables` : `${boxes} of ${tables} tables`),
       focus ? h("button", { type: "button", "data-key": "whole", onclick: () => go({ name: null }) }, `Around ${focus}  ✕`) : null,
       namespaces.length > 1 ? h("button", { type: "button", "data-key": "fold", "aria-pressed": String(folded), onclick: () => go({ fold: folded ? "false" : "true", open: [] }) }, folded ? "Unfold all namespaces" : "Fold namespaces") : null,
