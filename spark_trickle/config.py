@@ -149,7 +149,7 @@ class Settings(BaseSettings):
         """The value as text, without secrets."""
         value = getattr(self, key)
         if isinstance(value, dict):
-            return str({name: MASK if _SECRET_KEY.search(name) else mask_url(text) for name, text in value.items()})
+            return str({name: MASK if is_secret(name) else mask_url(text) for name, text in value.items()})
         return mask_url(str(value))
 
     def __repr__(self) -> str:
@@ -194,6 +194,15 @@ def load(**arguments: Any) -> Settings:
     complete = settings.model_copy(update={"catalog": settings.catalog or _beside(settings.warehouse)})
     complete._origins = origins
     return complete
+
+
+def is_secret(key: str) -> bool:
+    """Whether what is set by that name is nobody else's business.
+
+    >>> is_secret("s3.secret-access-key"), is_secret("s3.endpoint")
+    (True, False)
+    """
+    return _SECRET_KEY.search(key) is not None
 
 
 def mask_url(text: str) -> str:
@@ -270,7 +279,7 @@ def _refused(err: ValidationError, origins: Mapping[str, str]) -> ConfigError:
     key = str(first["loc"][0])
     origin = origins.get(key, "default")
     given = first["input"]
-    shown = "" if _SECRET_KEY.search(key) or isinstance(given, dict) else f" '{mask_url(str(given))}'"
+    shown = "" if is_secret(key) or isinstance(given, dict) else f" '{mask_url(str(given))}'"
     return ConfigError(
         f"setting '{key}' ({origin}) cannot be{shown}: {_allowed(first)}",
         facts={"source": origin, "key": key, "count": err.error_count()},

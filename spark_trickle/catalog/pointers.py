@@ -85,6 +85,12 @@ def namespaces(connection: Connection) -> tuple[str, ...]:
     return tuple(sorted(row[0] for row in connection.execute(both)))
 
 
+def namespace_properties(connection: Connection, namespace: str) -> dict[str, str]:
+    """What Iceberg notes of a namespace, without the mark that it exists."""
+    query = select(_N.property_key, _N.property_value).where(_N.catalog_name == LAKE, _N.namespace == namespace)
+    return {key: value or "" for key, value in connection.execute(query) if key is not None and key != "exists"}
+
+
 def add_namespace(connection: Connection, namespace: str) -> None:
     """Create a namespace as Iceberg does; nothing happens when it exists."""
     values = {"catalog_name": LAKE, "namespace": namespace, "property_key": "exists", "property_value": "true"}

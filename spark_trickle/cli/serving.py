@@ -33,7 +33,7 @@ def serve(
         list[str] | None, typer.Option(help="Another name that it is reached by, of a proxy; may be repeated.")
     ] = None,
 ) -> None:
-    """Show the lake in a browser; also its API (/api/v1) and its metrics (/metrics)."""
+    """Show the lake in a browser; also its API (/api/v1), its metrics (/metrics) and an Iceberg catalog (/iceberg)."""
     require_packages()
     from spark_trickle.serve.access import TOKEN_VARIABLE, open_door
     from spark_trickle.serve.server import serve as run_server

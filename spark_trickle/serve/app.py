@@ -24,13 +24,18 @@ from spark_trickle.serve.access import BrowserSessions, Door, Rate, Visitor
 from spark_trickle.serve.actions import deed_of
 from spark_trickle.serve.api import ENDPOINTS, Api, Endpoint, query_of
 from spark_trickle.serve.guard import VISITOR, Guard, cookie_name, cookie_of, named, refusal
+from spark_trickle.serve.iceberg import IcebergCatalog
+from spark_trickle.serve.iceberg_errors import PREFIX as ICEBERG
 from spark_trickle.serve.metrics import CONTENT_TYPE, Metrics
 from spark_trickle.serve.openapi import PREFIX, document
+from spark_trickle.serve.published import Published
+from spark_trickle.store_files import StoreFiles
 from spark_trickle.views import as_json
 
 STATIC = Path(str(resources.files("spark_trickle.serve").joinpath("static")))
 REQUESTS_PER_SECOND, REQUESTS_AT_ONCE = 40.0, 200.0
 LOGINS_PER_SECOND, LOGINS_AT_ONCE = 0.2, 10.0
+ALL_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _log = logging.getLogger(__name__)
 
 
@@ -50,6 +55,7 @@ def make_app(api: Api, door: Door, clock: Callable[[], float] = time.monotonic) 
         Route(f"{PREFIX}/actions", pages.act, methods=["POST"]),
         Route(f"{PREFIX}/actions/{{number:int}}", pages.action),
         *(Route(f"{PREFIX}{endpoint.path}", _reading(api, endpoint)) for endpoint in ENDPOINTS),
+        Route(f"{ICEBERG}/{{rest:path}}", _iceberg(api), methods=ALL_METHODS),
         Mount("/static", StaticFiles(directory=STATIC)),
     ]
     app = Starlette(
@@ -58,6 +64,16 @@ def make_app(api: Api, door: Door, clock: Callable[[], float] = time.monotonic) 
     )
     app.add_middleware(GZipMiddleware, minimum_size=2000, compresslevel=4)
     return Guard(app, door, sessions, Rate(clock, REQUESTS_PER_SECOND, REQUESTS_AT_ONCE))
+
+
+def _iceberg(api: Api) -> Callable[[Request], Response]:
+    settings = api.engine.settings
+    catalog = IcebergCatalog(Published(api.watch.catalog, StoreFiles(settings.spark_conf)), settings)
+
+    def answer(request: Request) -> Response:
+        return catalog(request)
+
+    return answer
 
 
 def _reading(api: Api, endpoint: Endpoint) -> Callable[[Request], Response]:

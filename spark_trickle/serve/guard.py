@@ -16,6 +16,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, RedirectRespons
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from spark_trickle.serve.access import BrowserSessions, Door, Rate, Visitor
+from spark_trickle.serve.iceberg_errors import iceberg_error, is_iceberg
 
 LARGEST_BODY = 64 * 1024
 LONGEST_URL = 8 * 1024
@@ -79,11 +80,12 @@ class Guard:
                 return refusal(path, 403, wrong)
         if path in OPEN_PATHS or path.startswith("/static/") or visitor is not None:
             return None
-        if self.door.token is None and method in SAFE_METHODS:
+        # The Iceberg catalog has nothing to be done, and says so itself.
+        if self.door.token is None and (method in SAFE_METHODS or is_iceberg(path)):
             return None
         if self.door.token is None:
             return refusal(path, 403, "doing something through the API needs a token", "Start with --token-file")
-        if method in SAFE_METHODS and not path.startswith(("/api/", "/metrics")):
+        if method in SAFE_METHODS and not path.startswith(("/api/", "/metrics", "/iceberg")):
             return RedirectResponse("/login", 303)
         return refusal(path, 401, "the token is missing or wrong", None, {"WWW-Authenticate": "Bearer"})
 
@@ -142,6 +144,8 @@ def refusal(
 ) -> Response:
     """A refusal in the words of the command line; JSON where programs ask."""
     message = what if hint is None else f"{what}. {hint}"
+    if is_iceberg(path):
+        return iceberg_error(status, message, headers=headers)
     if path.startswith("/api/"):
         body = {"error": "Refused", "message": message, "facts": {}, "retryable": status == 429}
         return JSONResponse(body, status, headers)

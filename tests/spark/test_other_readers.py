@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import duckdb
 from pyiceberg.catalog.sql import SqlCatalog
 from pyspark.sql import SparkSession
 
 from spark_trickle.engine import Engine
 from spark_trickle.model.refresh import Action
 from tests.spark.engines import assert_equals_query, columns, opened, rows
+from tests.support.other_readers import duckdb_with_iceberg
 
 
 def test_after_several_merges_other_readers_see_the_same_rows(spark: SparkSession, tmp_path: Path) -> None:
@@ -44,7 +43,7 @@ def _merges_are_read_alike(engine: Engine, tmp_path: Path) -> None:
         engine.sql(statement)
         assert {o.action for o in engine.refresh_stream_tables(["grouped", "flat"])} == {Action.DIFFERENTIAL}, statement
     catalog = SqlCatalog("lake", uri=f"sqlite:///{tmp_path}/lake/trickle.db", warehouse=str(tmp_path / "lake"))
-    duck = _duckdb_with_iceberg()
+    duck = duckdb_with_iceberg()
     for name, query in (("grouped", grouped), ("flat", flat)):
         assert_equals_query(engine, name)
         published = catalog.load_table(("default", name))
@@ -87,15 +86,3 @@ def _plain(value: Any) -> object:
     if hasattr(value, "tzinfo"):
         return value.replace(tzinfo=None).isoformat()
     return value
-
-
-def _duckdb_with_iceberg() -> duckdb.DuckDBPyConnection:
-    """The extensions come as Python packages, so nothing is downloaded when tests run."""
-    connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
-    for name in ("avro", "iceberg"):
-        package = importlib.util.find_spec(f"duckdb_extension_{name}")
-        assert package is not None and package.origin is not None, f"duckdb-extension-{name} is not installed"
-        file = Path(package.origin).parent / "extensions" / f"v{duckdb.__version__}" / f"{name}.duckdb_extension"
-        connection.execute(f"LOAD '{file}'")
-    connection.execute("SET TimeZone = 'UTC'")
-    return connection
