@@ -9,6 +9,7 @@ can (`TableName.elsewhere`). Whoever only compares, keeps or shows names need no
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import json
 import re
@@ -135,9 +136,24 @@ def is_internal(table: TableName) -> bool:
 
 def no_stream_table(name: TableName, known: Iterable[TableName]) -> NotFoundError:
     """The error for a name that no stream table has."""
-    other = other_spelling(name, known)
-    hint = LISTED if other is None else f"There is '{other}': write it as it was created, upper and lower case count"
+    names = list(known)
+    other = other_spelling(name, names)
+    if other is not None:
+        hint = f"There is '{other}': write it as it was created, upper and lower case count"
+    elif near := similar(str(name), map(str, names)):
+        hint = f"Did you mean {' or '.join(repr(each) for each in near)}? {LISTED}"
+    else:
+        hint = LISTED
     return NotFoundError("stream table", name, hint=hint)
+
+
+def similar(name: str, known: Iterable[str]) -> list[str]:
+    """Those that somebody may have meant, the likeliest first.
+
+    >>> similar("order_total", ["order_totals", "customers"])
+    ['order_totals']
+    """
+    return difflib.get_close_matches(name, sorted(known), n=2, cutoff=0.75)
 
 
 def other_spelling(name: TableName, known: Iterable[TableName]) -> TableName | None:

@@ -56,7 +56,13 @@ def why(name: TableName, known: Known, board: Board | None = None) -> WhyAnswer:
             for wait in _waits(ancestor, board, known, found, aligned_of, scheduler=False)
             if has_work([ancestor], _heads(ancestor, known, aligned_of))
         ]
+    if reasons:
+        # Whoever is held may have all there is; that is no answer to why it is held.
+        waits = [wait for wait in waits if wait.next_step != _UP_TO_DATE]
     return WhyAnswer(str(name), not reasons, tuple(reasons), tuple(waits))
+
+
+_UP_TO_DATE = "nothing: it is up to date"
 
 
 def _of_sources(table: StreamTable, ancestors: Iterable[StreamTable], found: Held) -> list[Reason]:
@@ -206,7 +212,7 @@ def _waits(
             waits.append(Reason(text, "watermark_status() shows which source the others wait for", name))
             return waits
         since = f" since its last refresh, at {_moment(table.last_refresh_at)}" if table.last_refresh_at else ""
-        waits.append(Reason(f"nothing that it reads has changed{since}", "nothing: it is up to date", name))
+        waits.append(Reason(f"nothing that it reads has changed{since}", _UP_TO_DATE, name))
         return waits
     waits += [
         Reason(hold.in_full, hold.next_step, str(hold.cause))

@@ -24,5 +24,5 @@ def demo(
     """Watch a diamond of stream tables stay consistent while its source changes."""
     from spark_trickle.cli.demo_run import demonstrate
 
-    if not demonstrate(session_of(context), seconds=seconds, rows=rows, port=port if serve else None):
+    if not demonstrate(session_of(context, makes_lake=True), seconds=seconds, rows=rows, port=port if serve else None):
         raise typer.Exit(1)

@@ -19,7 +19,7 @@ def gate(
     ] = False,
 ) -> None:
     """Hold all that depends on these tables until they are ungated."""
-    session = session_of(context)
+    session = session_of(context, makes_lake=True)
     session.output.show(session.engine.gate_sources(sources, auto_ungate_on_watermark))
 
 

@@ -16,6 +16,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import IO, Protocol
 
+from spark_trickle.cli.phrasing import as_commands
 from spark_trickle.errors import StreamTableError
 from spark_trickle.holds.fuse_report import FuseStatus
 from spark_trickle.holds.gate_report import BootstrapGateStatus, SourceGate
@@ -23,7 +24,7 @@ from spark_trickle.holds.stale import shown
 from spark_trickle.holds.watermark_report import SourceWatermark, WatermarkStatus
 from spark_trickle.model.refresh import HistoryRow, RefreshOutcome, Verification
 from spark_trickle.names import TableName
-from spark_trickle.views import StreamTableStatus, as_json
+from spark_trickle.views import StreamTableStatus, WhyAnswer, as_json
 
 
 class OutputFormat(StrEnum):
@@ -76,9 +77,12 @@ class JsonOutput(_Streams):
     """One JSON document per value."""
 
     def show(self, value: object) -> None:
-        if isinstance(value, Rows):
-            value = [dict(zip(value.columns, row, strict=True)) for row in value.rows]
-        self._out.write(json.dumps(as_json(value), indent=2, ensure_ascii=False) + "\n")
+        self._out.write(json.dumps(as_json(_by_names(value)), indent=2, ensure_ascii=False) + "\n")
+
+    def line(self, value: object) -> None:
+        """One of many, as it happens: a document in one line."""
+        self._out.write(json.dumps(as_json(value), ensure_ascii=False) + "\n")
+        self._out.flush()
 
     def error(self, err: Exception, hint: str | None = None) -> None:
         facts = err.as_dict() if isinstance(err, StreamTableError) else _unknown(err)
@@ -105,12 +109,14 @@ class TextOutput(_Streams):
                 width = max(map(len, names), default=0)
                 for name in names:
                     self._write(f"{name.ljust(width)}  {_cell(getattr(value, name))}".rstrip())
+            case WhyAnswer():
+                self._write(as_commands(str(value)))
             case _:
                 self._write(str(value))
 
     def error(self, err: Exception, hint: str | None = None) -> None:
         known = isinstance(err, StreamTableError)
-        self._err.write(f"error: {err}\n" if known else f"error: {type(err).__name__}: {err}\n")
+        self._err.write(f"error: {as_commands(str(err))}\n" if known else f"error: {type(err).__name__}: {err}\n")
         if hint is not None:
             self._err.write(hint + "\n")
 
@@ -358,6 +364,19 @@ COLUMNS: dict[type, tuple[tuple[str, Callable[..., object]], ...]] = {
     FuseStatus: _FUSE,
 }
 """What a list of these values shows in text; JSON always has every field. Other values show all their fields."""
+
+
+def _by_names(value: object) -> object:
+    """Rows, wherever they are in a value, by the names of their columns."""
+    match value:
+        case Rows():
+            return [dict(zip(value.columns, row, strict=True)) for row in value.rows]
+        case list():
+            return [_by_names(each) for each in value]
+        case _ if is_dataclass(value) and any(isinstance(getattr(value, f.name), Rows) for f in fields(value)):
+            return {f.name: _by_names(getattr(value, f.name)) for f in fields(value)}
+        case _:
+            return value
 
 
 def _unknown(err: Exception) -> dict[str, object]:

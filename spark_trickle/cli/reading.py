@@ -10,6 +10,7 @@ import typer
 from spark_trickle.cli.rows import fetch
 from spark_trickle.cli.session import session_of
 from spark_trickle.cli.tables import Name
+from spark_trickle.cli.trouble import SOMETHING_WRONG, troubles
 from spark_trickle.errors import UserError
 from spark_trickle.views import GraphFormat
 
@@ -28,10 +29,25 @@ class GraphText:
         return self.graph
 
 
-def status(context: typer.Context, name: OptionalName = None) -> None:
+def status(
+    context: typer.Context,
+    name: OptionalName = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Exit with 1 if one failed, is suspended, or is later than its schedule.")
+    ] = False,
+) -> None:
     """How each stream table is doing."""
     session = session_of(context)
-    session.output.show(session.engine.status(name))
+    found = session.engine.status(name)
+    session.output.show(found)
+    if not check:
+        return
+    shown = {each.name for each in (found if isinstance(found, list) else [found])}
+    trouble = [each for each in troubles(session.engine.watch.moment()) if each.name in shown]
+    for each in trouble:
+        session.output.progress(str(each))
+    if trouble:
+        raise typer.Exit(SOMETHING_WRONG)
 
 
 def why(context: typer.Context, name: Name) -> None:
@@ -70,6 +86,8 @@ def graph(
     session = session_of(context)
     if name is not None and format is not GraphFormat.TEXT:
         raise UserError(f"a single tree is drawn as text only, not as {format}", hint="Leave out the name or --format")
+    if name is not None:
+        session.engine.status(name)
     text = session.engine.graph(format=format) if name is None else session.engine.dependency_tree(name)
     session.output.show(GraphText(format, text or "no stream tables yet"))
 

@@ -7,21 +7,29 @@ from typing import Annotated
 
 import typer
 
+from spark_trickle.cli.output import JsonOutput
 from spark_trickle.cli.session import quiet_children, session_of
 from spark_trickle.model.schedule import parse_duration
+from spark_trickle.model.stream_table import Status
 from spark_trickle.model.tick import TickReport
 
 SOME_FAILED = 1
 
 
 def tick(context: typer.Context) -> None:
-    """Refresh what is due, once; exit code 1 if a refresh failed, 4 if another scheduler is at work."""
+    """Refresh what is due, once.
+
+    Exit code 1 if a refresh failed or a stream table is in ERROR, 4 if another scheduler is at work.
+    """
     session = session_of(context)
     # Spark starts only if something is due.
     with quiet_children(session.debug), session.working("refreshing what is due ..."):
         report = session.engine.tick()
     session.output.show(report)
-    if report.failed:
+    stopped = [each for each in session.engine.stream_tables() if each.status is Status.ERROR]
+    for each in stopped:
+        session.output.progress(f"{each.name}: in ERROR: {each.status_reason or 'its history says why'}")
+    if report.failed or stopped:
         raise typer.Exit(SOME_FAILED)
 
 
@@ -30,7 +38,7 @@ def run(
     duration: Annotated[str | None, typer.Option("--for", help="Stop after this long: 30s, 5m, 1h30m.")] = None,
 ) -> None:
     """Refresh what is due until SIGTERM or Ctrl-C; waits while another scheduler is at work."""
-    session = session_of(context)
+    session = session_of(context, makes_lake=True)
     limit = None if duration is None else parse_duration(duration)
     shown: set[tuple[str, str]] = set()
 
@@ -38,7 +46,10 @@ def run(
         # A line when something happened; a skip when it begins, not every second.
         skipped = {(each.name, each.reason) for each in report.skipped}
         if not report.idle or skipped - shown:
-            session.output.progress(f"{_now()} {report}")
+            if isinstance(session.output, JsonOutput):
+                session.output.line(report)
+            else:
+                session.output.progress(f"{_now()} {report}")
         shown.clear()
         shown.update(skipped)
 
@@ -53,4 +64,4 @@ def _until(limit: timedelta) -> datetime:
 
 
 def _now() -> str:
-    return datetime.now().astimezone().strftime("%H:%M:%S")
+    return datetime.now().astimezone().strftime("%Y-%m-%d %H:%M:%S")

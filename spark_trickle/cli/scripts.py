@@ -44,13 +44,34 @@ def sql(
     statements = split_statements(script)
     if not statements:
         raise UserError("there is no statement to run")
-    session = session_of(context)
+    session = session_of(context, makes_lake=True)
     engine = session.spark_engine
-    for text, _line in statements:
-        with session.working(_first_words(text)):
-            answer = _answer(engine, text, limit)
-        if answer is not None:
-            session.output.show(answer)
+    answers: list[Answered] = []
+    try:
+        for text, _line in statements:
+            with session.working(_first_words(text)):
+                answer = _answer(engine, text, limit)
+            if session.json and len(statements) > 1:
+                answers.append(Answered(text, _listed(answer)))
+            elif answer is not None or session.json:
+                session.output.show(_listed(answer))
+    finally:
+        # One document for all, also where a later statement failed: what was done, was done.
+        if answers:
+            session.output.show(answers)
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """One of several statements, for programs."""
+
+    statement: str
+    answer: object
+
+
+def _listed(answer: object) -> object:
+    """Rows by the names of their columns where they are part of something."""
+    return [] if answer is None else answer
 
 
 def _answer(engine: Engine, text: str, limit: int) -> object:
@@ -83,21 +104,21 @@ def apply(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show the plan.")] = False,
 ) -> None:
     """Make the stream tables what a folder of .sql files declares; the plan is shown first."""
-    session = session_of(context)
+    session = session_of(context, makes_lake=True)
     declared = read_project(folder)
     defaults = _defaults(session)
     plan = plan_changes(declared, {table.name: table for table in session.engine.stream_tables()}, defaults)
     pending = [change for change in plan if change.kind is not ChangeKind.UNCHANGED]
     if dry_run or not pending:
-        session.output.show(Applied(False, plan) if _json(session) else list(plan))
+        session.output.show(Applied(False, plan) if session.json else list(plan))
         return
-    if not _json(session):
+    if not session.json:
         session.output.show(list(plan))
     if not yes and not _agreed(len(pending)):
         raise typer.Exit(1)
     for change in _made_together(session, pending, declared, defaults):
         _carry_out(session, change, declared, defaults)
-    if _json(session):
+    if session.json:
         session.output.show(Applied(True, plan))
 
 
@@ -152,12 +173,6 @@ def _agreed(count: int) -> bool:
     if not sys.stdin.isatty():
         raise UserError(f"{count} changes are planned and nobody can be asked", hint="Use --yes, or --dry-run to look")
     return typer.confirm(f"Make {count} changes?", err=True)
-
-
-def _json(session: Session) -> bool:
-    from spark_trickle.cli.output import JsonOutput
-
-    return isinstance(session.output, JsonOutput)
 
 
 def _script(statement: str | None, file: Path | None) -> str:

@@ -38,7 +38,7 @@ def serve(
     from spark_trickle.serve.access import TOKEN_VARIABLE, open_door
     from spark_trickle.serve.server import serve as run_server
 
-    session = session_of(context)
+    session = session_of(context, makes_lake=True)
     door = open_door(host, port, token_file, os.environ.get(TOKEN_VARIABLE), read_only, tuple(allow_host or ()))
     jobs = jobs_of(session)
     run_server(session.engine, jobs, door, lambda address: session.output.progress(f"serving {address}; Ctrl-C stops"))

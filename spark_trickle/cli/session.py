@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from spark_trickle.cli.output import Output, TextOutput, spinner
+from spark_trickle.cli.output import JsonOutput, Output, TextOutput, spinner
 from spark_trickle.errors import UserError
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ class Session:
     warehouse: str | None = None
     catalog: str | None = None
     debug: bool = False
+    makes_lake: bool = False
+    """Whether the command may be the first one on a lake. Others would make a folder of a slip of the pen."""
     output: Output = field(default_factory=TextOutput)
     observers: tuple[Observer, ...] = ()
     """Who is told of events, once there is an engine."""
@@ -42,6 +44,8 @@ class Session:
             # Not at the top: the database layer takes a while to import, and `--help` does not need it.
             import spark_trickle
 
+            if not self.makes_lake:
+                require_lake(self.warehouse, self.catalog)
             self._engine = spark_trickle.connect(self.warehouse, catalog=self.catalog, observers=self.observers)
         return self._engine
 
@@ -57,6 +61,11 @@ class Session:
             self._spark_started = True
         return engine
 
+    @property
+    def json(self) -> bool:
+        """Whether a program reads the output."""
+        return isinstance(self.output, JsonOutput)
+
     @contextmanager
     def working(self, message: str) -> Iterator[None]:
         with spinner(self.output, message):
@@ -67,6 +76,21 @@ class Session:
             self._engine.close()
             self._engine = None
             self._spark_started = False
+
+
+def require_lake(warehouse: str | None, catalog: str | None) -> None:
+    """UserError: the folder of the warehouse is not there. Addresses of stores and databases answer for themselves."""
+    from spark_trickle.config import load
+
+    settings = load(warehouse=warehouse, catalog=catalog)
+    where = settings.warehouse
+    if "://" not in where and not where.startswith("file:") and not Path(where).expanduser().is_dir():
+        raise UserError(
+            f"there is no lake at '{where}'",
+            hint="--warehouse names its folder (or TRICKLE_WAREHOUSE, or trickle.toml); `trickle create`, `sql`, "
+            "`apply`, `gate`, `run` and `serve` make a new one",
+            facts={"warehouse": where},
+        )
 
 
 @contextmanager
@@ -113,9 +137,10 @@ def read_text(file: Path) -> str:
         raise UserError(f"'{file}' cannot be read: {err}", facts={"file": str(file)}) from err
 
 
-def session_of(context: typer.Context) -> Session:
+def session_of(context: typer.Context, *, makes_lake: bool = False) -> Session:
     """The session of the running command."""
     session = context.obj
     if not isinstance(session, Session):
         raise TypeError("run commands through spark_trickle.cli.main.main")
+    session.makes_lake = session.makes_lake or makes_lake
     return session

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from spark_trickle.cli.session import quiet_children, read_text, session_of
+from spark_trickle.cli.session import Session, quiet_children, read_text, session_of
 from spark_trickle.errors import NotFoundError, UserError
 from spark_trickle.model.stream_table import RefreshMode
 
@@ -21,6 +23,13 @@ QueryFile = Annotated[Path | None, typer.Option("--file", help="A file with the 
 Schedule = Annotated[str | None, typer.Option(help="30s, 5m, 1h30m, a cron line, or calculated.")]
 Mode = Annotated[RefreshMode | None, typer.Option(help="How it is kept.", case_sensitive=False)]
 Set = Annotated[list[str] | None, typer.Option("--set", help="Another option, as name=value; may be repeated.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """What `drop` took away, for programs."""
+
+    dropped: tuple[str, ...]
 
 
 def create(  # noqa: PLR0913 - one parameter a flag
@@ -41,7 +50,7 @@ def create(  # noqa: PLR0913 - one parameter a flag
     if or_replace and if_not_exists:
         raise UserError("--or-replace and --if-not-exists exclude each other")
     options = _options(schedule, refresh_mode, set_option)
-    session = session_of(context)
+    session = session_of(context, makes_lake=True)
     engine = session.spark_engine
     with session.working(f"creating '{name}' ..."):
         if or_replace:
@@ -72,6 +81,7 @@ def alter(
             "nothing to change", hint="Give --query, --file, --schedule, --refresh-mode or --set name=value"
         )
     session = session_of(context)
+    _require(session, [name])
     # These are checked by Spark; the rest is metadata.
     engine = session.spark_engine if {"query", "refresh_mode", "strict"} & changes.keys() else session.engine
     with session.working(f"altering '{name}' ..."):
@@ -93,11 +103,16 @@ def drop(
         if not if_exists:
             raise
         session.output.progress(f"'{name}' does not exist")
+        if session.json:
+            session.output.show(Dropped(()))
         return
     # Spark starts only to delete the files, when it is clear that it may be dropped.
     with quiet_children(session.debug), session.working(f"dropping '{name}' ..."):
         gone = session.engine.drop_stream_table(name, cascade=cascade)
-    session.output.progress(f"dropped {', '.join(gone)}")
+    if session.json:
+        session.output.show(Dropped(tuple(gone)))
+    else:
+        session.output.progress(f"dropped {', '.join(gone)}")
 
 
 def refresh(
@@ -111,6 +126,7 @@ def refresh(
     wanted = names or [table.name for table in session.engine.status()]
     if (mode or upstream) and len(wanted) != 1:
         raise UserError("--mode and --upstream are for one stream table", hint="Name just one")
+    _require(session, wanted)
     engine = session.spark_engine
     with session.working(f"refreshing {', '.join(wanted)} ..."):
         if len(wanted) == 1:
@@ -141,6 +157,7 @@ def verify(context: typer.Context, names: SomeNames = None) -> None:
     if not wanted:
         session.output.show([])
         return
+    _require(session, wanted)
     engine = session.spark_engine
     results = []
     for name in wanted:
@@ -158,6 +175,12 @@ def maintain(context: typer.Context) -> None:
     with session.working("maintaining ..."):
         report = engine.maintain()
     session.output.show(report)
+
+
+def _require(session: Session, names: Iterable[str]) -> None:
+    """Names are checked before Spark starts."""
+    for name in names:
+        session.engine.status(name)
 
 
 def _query(text: str | None, file: Path | None) -> str | None:

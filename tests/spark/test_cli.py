@@ -48,8 +48,9 @@ def test_a_project_is_applied_and_the_second_time_nothing_is_left_to_do(tmp_path
         ("create", "down"),
     ]
     script = "INSERT INTO events VALUES (1), (1), (2); REFRESH STREAM TABLE per_key, total; SELECT n FROM total"
-    answers = trickle(lake, "sql", "-", "--output", "json", stdin=script)
-    assert json.loads(answers[answers.rindex("[") :]) == [{"n": 3}]
+    answers = json.loads(trickle(lake, "sql", "-", "--output", "json", stdin=script))
+    assert [each["statement"].split()[0] for each in answers] == ["INSERT", "REFRESH", "SELECT"]
+    assert answers[-1]["answer"] == [{"n": 3}]
     again = trickle(lake, "apply", str(folder), "--dry-run").splitlines()
     names = ["per_key", "total", "up", "down"]
     assert [line.split()[:2] for line in again[2:]] == [["unchanged", name] for name in names]

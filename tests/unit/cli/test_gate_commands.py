@@ -78,7 +78,7 @@ def test_why_tells_the_gate_through_whom_it_holds_and_what_to_do(
     show(capsys, "gate", "orders", "--warehouse", warehouse)
     direct = show(capsys, "why", "order_summary", "--warehouse", warehouse)
     assert "1. source 'orders' is gated\n" in direct
-    assert "to do: ungate_source('orders') when its load is complete" in direct
+    assert "to do: `trickle ungate orders` when its load is complete" in direct
     assert "its first load waits for the gates" in direct
     far = show(capsys, "why", "order_report", "--warehouse", warehouse)
     assert "1. source 'orders' is gated ('order_summary' depends on it)\n" in far

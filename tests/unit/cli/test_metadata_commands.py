@@ -95,7 +95,8 @@ def test_suspending_is_seen_by_why_until_it_is_resumed(warehouse: str, capsys: p
     assert "SUSPENDED" in show(capsys, "suspend", "daily", "--warehouse", warehouse)
     answer = show(capsys, "why", "total", "--warehouse", warehouse)
     assert "it reads 'daily', and 'daily' is suspended" in answer
-    assert "resume_stream_table('daily')" in answer
+    assert "`trickle resume daily`" in answer
+    assert "up to date" not in answer, "what is held is not said to be up to date"
     assert "ACTIVE" in show(capsys, "resume", "daily", "--warehouse", warehouse)
 
 

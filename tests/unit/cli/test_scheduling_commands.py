@@ -20,7 +20,7 @@ from spark_trickle.model.standing import Failure
 from spark_trickle.names import TableName
 from tests.support.catalog_values import NOON, stream_table
 
-HELD = 0
+IN_ERROR = 1
 BUSY = 4
 
 
@@ -35,14 +35,16 @@ def lake(tmp_path: Path) -> Path:
 
 
 def test_a_tick_says_what_it_skipped_and_why(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["--warehouse", str(lake), "tick"]) == HELD
+    assert run(["--warehouse", str(lake), "tick"]) == IN_ERROR
     shown = capsys.readouterr().out
     assert shown.startswith("0 refreshed, 1 skipped, 0 failed, 1 units")
     assert "skipped totals: it is in error: no such column" in shown
+    assert run(["--warehouse", str(lake), "tick"]) == IN_ERROR, "as long as it is so"
+    assert "totals: in ERROR: no such column" in capsys.readouterr().err
 
 
 def test_a_tick_as_json_has_every_field(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["--warehouse", str(lake), "--output", "json", "tick"]) == HELD
+    assert run(["--warehouse", str(lake), "--output", "json", "tick"]) == IN_ERROR
     report = json.loads(capsys.readouterr().out)
     assert set(report) == {"cut", "units", "refreshed", "skipped", "failed", "duration_ms"}
     assert report["skipped"][0]["codes"] == ["error"]

@@ -1,0 +1,49 @@
+"""What `status --check` finds wrong: what failed, is suspended, or is later than its schedule promised. Pure.
+
+What a gate, a watermark or a fuse holds back is late, too, only if it is past its schedule: then nobody has looked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from spark_trickle.names import TableName
+    from spark_trickle.watching import Moment
+
+SOMETHING_WRONG = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    name: str
+    what: str
+    because: str
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.what}: {self.because}"
+
+
+def troubles(moment: Moment) -> list[Trouble]:
+    """In the order of names."""
+    from spark_trickle.conditions import State
+    from spark_trickle.model.stream_table import Status
+
+    found = []
+    for name, condition in sorted(moment.conditions.items()):
+        table = moment.tables[name]
+        if condition.state is State.FAILED:
+            found.append(Trouble(str(name), "failed", condition.because))
+        elif table.status is Status.SUSPENDED:
+            found.append(Trouble(str(name), "suspended", table.status_reason or "somebody suspended it"))
+        elif condition.state is not State.REFRESHING and _is_late(moment, name):
+            found.append(Trouble(str(name), "late", condition.because))
+    return found
+
+
+def _is_late(moment: Moment, name: TableName) -> bool:
+    from spark_trickle.conditions import GRACE, promised
+
+    since = moment.conditions[name].behind_since
+    return since is not None and moment.now > promised(moment.board.rhythms[name], since) + GRACE
