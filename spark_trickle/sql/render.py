@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -190,11 +190,14 @@ class _Renderer:
         return selected.join(self._subquery(match.right), on=_conjunction(match.conditions), join_type=kind, copy=False)
 
     def _marked(self, match: Match, items: tuple[Item, ...]) -> exp.Select:
-        # Both sides are subqueries, so that inside EXISTS no name of a table can hide one of the left side.
-        selected = exp.Select().from_(self._subquery(match.left), copy=False)
-        fits = exp.Select().from_(self._subquery(match.right), copy=False).select(exp.Literal.number(1), copy=False)
+        # Both sides are subqueries, so that inside EXISTS no name of a table can hide one of the left side. Its columns
+        # are named with their table there: alone, Spark would take `current_date` for the function before it looks outside.
+        left, right = self._subquery(match.left), self._subquery(match.right)
+        selected = exp.Select().from_(left, copy=False)
+        fits = exp.Select().from_(right, copy=False).select(exp.Literal.number(1), copy=False)
         if match.conditions:
-            fits = fits.where(*(condition.copy() for condition in match.conditions), copy=False)
+            sides = {left.alias: match.left.columns, right.alias: match.right.columns}
+            fits = fits.where(*(_qualified(condition, sides) for condition in match.conditions), copy=False)
         values: dict[str, exp.Expr] = {match.mark: exp.Exists(this=fits)}
         return selected.select(*(_aliased(item) for item in _computed(items, values)), copy=False)
 
@@ -241,6 +244,18 @@ def _computed(items: tuple[Item, ...], values: dict[str, exp.Expr]) -> tuple[Ite
 
 def _conjunction(conditions: tuple[exp.Expr, ...]) -> exp.Expr:
     return exp.and_(*(_operand(condition) for condition in conditions), copy=False) if conditions else exp.true()
+
+
+def _qualified(condition: exp.Expr, sides: Mapping[str, Sequence[str]]) -> exp.Expr:
+    """The condition with each column named with the subquery that has it."""
+    table_of = {name: alias for alias, names in sides.items() for name in names}
+
+    def named(part: exp.Expr) -> exp.Expr:
+        if isinstance(part, exp.Column) and not part.table and part.name in table_of:
+            return column(part.name, table_of[part.name])
+        return part
+
+    return condition.transform(named)
 
 
 def _operand(condition: exp.Expr) -> exp.Expr:

@@ -57,6 +57,40 @@ def test_tables_with_names_of_ours_are_tables_like_others(
                 assert_equals_query(engine, name)
 
 
+WORDS = ("current_timestamp", "current_date", "current_user", "user", "session_user", "current_time")
+
+
+def test_columns_called_like_functions_without_parentheses_are_columns(spark: SparkSession, tmp_path: Path) -> None:
+    """Inside EXISTS Spark takes such a word for the function before it looks at the rows outside."""
+    columns = ", ".join(f"`{word}` BIGINT" for word in WORDS)
+    with opened(spark, tmp_path / "lake") as engine:
+        engine.sql(f"CREATE TABLE a ({columns})")
+        engine.sql(f"CREATE TABLE b (seed BIGINT, {columns})")
+        engine.sql("INSERT INTO a VALUES (1, 1, 1, 1, 1, 1), (2, 2, 2, 2, 2, 2), (NULL, 3, 3, 3, 3, 3)")
+        engine.sql("INSERT INTO b VALUES (1, 1, 1, 1, 1, 1, 1)")
+        joins = {"outer": "LEFT JOIN b ON a.{0} = b.seed", "anti": "LEFT ANTI JOIN b ON b.seed = a.{0}"}
+        texts = {
+            f"{kind}_{number}": f"SELECT a.`{word}` AS x FROM a {join.format(f'`{word}`')}"
+            for number, word in enumerate(WORDS)
+            for kind, join in joins.items()
+        }
+        texts["both"] = "SELECT a.`user` AS x, b.`user` AS y FROM a FULL JOIN b ON a.`user` = b.`user`"
+        texts["within"] = "SELECT * FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.seed = a.`current_date`) OR `user` = 3"
+        for name, text in texts.items():
+            engine.create_stream_table(name, text, refresh_mode="DIFFERENTIAL", strict=True)
+        for statement in (
+            "INSERT INTO b VALUES (2, 2, 2, 2, 2, 2, 2), (NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
+            "DELETE FROM b",
+            "INSERT INTO b VALUES (3, 3, 3, 3, 3, 3, 3)",
+        ):
+            engine.sql(statement)
+            engine.sql("INSERT INTO a SELECT * FROM a WHERE `user` = 2")
+            for outcome in engine.refresh_stream_tables(list(texts)):
+                assert outcome.action in (Action.DIFFERENTIAL, Action.NO_DATA), outcome
+            for name in texts:
+                assert_equals_query(engine, name)
+
+
 def said(text: str, names: tuple[str, ...]) -> str:
     return text.format_map(dict(zip("abc", names, strict=True)))
 
