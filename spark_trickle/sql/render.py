@@ -191,7 +191,7 @@ class _Renderer:
 
     def _marked(self, match: Match, items: tuple[Item, ...]) -> exp.Select:
         # Both sides are subqueries, so that inside EXISTS no name of a table can hide one of the left side. Its columns
-        # are named with their table there: alone, Spark would take `current_date` for the function before it looks outside.
+        # are named with their table there: alone, `current_date` would be the function, before Spark looks outside.
         left, right = self._subquery(match.left), self._subquery(match.right)
         selected = exp.Select().from_(left, copy=False)
         fits = exp.Select().from_(right, copy=False).select(exp.Literal.number(1), copy=False)
