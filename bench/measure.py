@@ -36,6 +36,25 @@ def timed(work: Callable[[], object]) -> float:
     return (time.perf_counter() - started) * 1000
 
 
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What something took. Processor time survives a machine that does other things as well; the clock does not."""
+
+    ms: float
+    cpu_s: float
+
+
+def spent(engine: Engine, work: Callable[[], object]) -> Spent:
+    """The clock and the processor time of one call: this process, and the JVM with all that runs in it meanwhile."""
+    cpu, took = _cpu(engine), timed(work)
+    return Spent(took, _cpu(engine) - cpu)
+
+
+def _cpu(engine: Engine) -> float:
+    management = engine.spark._jvm.java.lang.management.ManagementFactory  # type: ignore[union-attr]
+    return time.process_time() + float(management.getOperatingSystemMXBean().getProcessCpuTime()) / 1e9
+
+
 def median_full(engine: Engine, query: str, repeat: int) -> float:
     """Recompute-and-replace of the query in the same session, warm."""
     statement = f"CREATE OR REPLACE TABLE bench_full USING iceberg AS {query}"

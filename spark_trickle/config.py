@@ -32,6 +32,7 @@ PREFIX = "TRICKLE_"
 FILE_VARIABLE = "TRICKLE_CONFIG"
 FILE_NAME = "trickle.toml"
 DATABASE_NAME = "trickle.db"
+ROWS_FOLDER = ".rows"
 MASK = "***"
 
 _SECRET_KEY = re.compile(r"secret|password|token|credential|access[._-]?key", re.IGNORECASE)
@@ -89,7 +90,13 @@ class Settings(BaseSettings):
     held_table_rows: int = Field(default=1_000, ge=0)
     """Tables up to this many rows are held in memory from one refresh to the next; those of ours are written whole."""
     lookup_table_rows: int = Field(default=100_000, ge=0)
-    """Of tables from this many rows on, what several stream tables look up by keys is read once."""
+    """Of tables from this many rows on, rows beside a change are looked up in the cache of rows, not by a scan."""
+    row_cache_bytes: int = Field(default=8 * 1024**3, ge=0)
+    """What the cache of rows may take on the driver's disk. It holds the columns that are read of large tables, and may
+    be deleted at any time. 0: no cache, Spark scans for what it needs."""
+    row_cache_folder: str = ""
+    """Where the cache of rows is. Left out: `.rows` in the warehouse folder, or in the user's folder for caches where
+    the warehouse is no folder."""
     scheduler_lease_seconds: float = Field(default=10.0, ge=0.2, le=3600)
     """How long a scheduler that was killed keeps others from taking over. A living one renews its lease meanwhile."""
     tick_watermark_enabled: bool = True

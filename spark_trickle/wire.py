@@ -5,6 +5,8 @@ Nothing that needs a JVM, or is slow to import, is touched before it is needed.
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -15,7 +17,7 @@ from typing import TYPE_CHECKING
 from spark_trickle.catalog.catalog import Catalog
 from spark_trickle.catalog.rereading import CutReader
 from spark_trickle.clock import Clock, SystemClock
-from spark_trickle.config import Settings
+from spark_trickle.config import ROWS_FOLDER, Settings
 from spark_trickle.elsewhere.heads import Heads
 from spark_trickle.elsewhere.pins import Elsewhere
 from spark_trickle.errors import ConfigError, UserError
@@ -56,6 +58,10 @@ class LazyLake:
             self._real = self._make()
         return self._real
 
+    def close(self) -> None:
+        if self._real is not None:
+            self._real.close()
+
     def workbench(self, cut: Cut, tables: Iterable[TableName] | None = None) -> AbstractContextManager[Workbench]:
         return self.real.workbench(cut, tables)
 
@@ -83,6 +89,7 @@ class Parts:
 
     def close(self) -> None:
         self.scheduler.close()
+        self.lake.close()
         self.workspaces.close()
         self.elsewhere.close()
         self.sessions.stop()
@@ -208,6 +215,7 @@ def _watermarking(
 
 def _lake(settings: Settings, workspaces: Workspaces) -> LazyLake:
     def make_lake() -> SparkLake:
+        from spark_trickle.rows.cache import RowCache
         from spark_trickle.spark.bench import SparkLake
         from spark_trickle.spark.one_version import Limits
 
@@ -218,9 +226,19 @@ def _lake(settings: Settings, workspaces: Workspaces) -> LazyLake:
             held_table_rows=settings.held_table_rows,
             lookup_table_rows=settings.lookup_table_rows,
         )
-        return SparkLake(workspaces, limits)
+        return SparkLake(workspaces, limits, RowCache(_rows_folder(settings), settings.row_cache_bytes))
 
     return LazyLake(make_lake)
+
+
+def _rows_folder(settings: Settings) -> Path:
+    """Where the cache of rows is: with the files of a lake in a folder, else where the user's caches are."""
+    if settings.row_cache_folder:
+        return Path(settings.row_cache_folder).expanduser().absolute()
+    if "://" not in settings.warehouse:
+        return Path(settings.warehouse).expanduser().absolute() / ROWS_FOLDER
+    home = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+    return home / "spark-trickle" / hashlib.sha256(settings.warehouse.encode()).hexdigest()[:16]
 
 
 def _warehouse(text: str) -> str:

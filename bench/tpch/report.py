@@ -26,6 +26,9 @@ class Query:
     """Recomputations, one a cycle."""
     cycles_ms: list[float] = field(default_factory=list)
     """Differential refreshes, one a cycle."""
+    cycles_cpu_s: list[float] = field(default_factory=list)
+    """Their processor time."""
+    fulls_cpu_s: list[float] = field(default_factory=list)
     autos_ms: list[float] = field(default_factory=list)
     """Refreshes that were not strict, one a cycle."""
     auto_action: str = ""
@@ -65,6 +68,8 @@ class Run:
     queries: list[Query]
     together_ms: list[float] = field(default_factory=list)
     """Refreshes of all in one call."""
+    together_cpu_s: list[float] = field(default_factory=list)
+    together_jobs: list[int] = field(default_factory=list)
     together_wrong: list[str] = field(default_factory=list)
 
     @property
@@ -87,7 +92,8 @@ class Target:
 
 def show(run: Run) -> str:
     """The table of one scale, and what the queries come to together."""
-    head = ("query", "full", "differential", "ratio", "first cycle", "AUTO", "jobs", "commits", "created in", "")
+    measured = ("full", "differential", "ratio", "first cycle", "CPU", "CPU in full", "AUTO", "jobs", "commits")
+    head = ("query", *measured, "created in", "")
     rows = [head, *(_row(query) for query in run.queries)]
     widths = [max(len(row[i]) for row in rows) for i in range(len(head) - 1)]
     lines = [
@@ -121,6 +127,8 @@ def show(run: Run) -> str:
         )
     elif run.together_ms:
         lines.append(f"all {len(kept)} in one call at one cut: {_ms(_together(run))}")
+    if kept:
+        lines.append(f"processor time: {_processor(run)}")
     return "\n".join(lines + [f"WRONG: {said}" for said in run.wrong])
 
 
@@ -166,13 +174,15 @@ def _row(query: Query) -> tuple[str, ...]:
     full = _ms(query.full_ms) if query.full_ms else ""
     created = _ms(query.create_ms) if query.create_ms else ""
     if not query.measured:
-        return (name, full, "", "", "", "", "", "", created, (query.refused or "no cycle ran")[:120])
+        return (name, full, "", "", "", "", "", "", "", "", created, (query.refused or "no cycle ran")[:120])
     return (
         name,
         full,
         _ms(query.differential_ms),
         f"{query.ratio:.2f}×" if query.full_ms else "",
         _ms(query.cycles_ms[0]),
+        _cpu(query.cycles_cpu_s),
+        _cpu(query.fulls_cpu_s),
         f"{_ms(query.auto_ms)} {query.auto_action}" if query.auto_action else "",
         str(query.jobs),
         str(query.commits),
@@ -184,6 +194,21 @@ def _row(query: Query) -> tuple[str, ...]:
 def _median(cycles: Sequence[float]) -> float:
     """The first cycle warms up, if there are others."""
     return statistics.median(cycles[1:] or cycles)
+
+
+def _processor(run: Run) -> str:
+    """What all of them took of the processors."""
+    cycles, fulls = [query.cycles_cpu_s for query in run.kept], [query.fulls_cpu_s for query in run.kept]
+    said = [f"{sum(map(_median, filter(None, cycles))):.1f} s one after the other"]
+    if run.together_cpu_s:
+        said.append(f"{_cpu(run.together_cpu_s)} and {run.together_jobs[-1]} jobs all in one call")
+    if any(fulls):
+        said.append(f"{sum(map(_median, filter(None, fulls))):.1f} s in full")
+    return ", ".join(said)
+
+
+def _cpu(seconds: Sequence[float]) -> str:
+    return f"{_median(seconds):.1f} s" if seconds else ""
 
 
 def _ms(value: float) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import spark_trickle as trickle
-from bench.measure import timed
+from bench.measure import Spent, spent, timed
 from bench.tpch import data, queries
 from bench.tpch.changes import Amounts, Shop
 from bench.tpch.profile import PROFILED, profiled
@@ -137,8 +137,10 @@ class Bench:
             self._run.together_wrong.append(f"all at once failed: {_short(err)}")
             say(self._run.together_wrong[-1])
             return
-        self._run.together_ms.append(took)
-        say(f"all at once: {took:,.0f} ms, {sum(outcome.jobs for outcome in outcomes)} jobs")
+        self._run.together_ms.append(took.ms)
+        self._run.together_cpu_s.append(took.cpu_s)
+        self._run.together_jobs.append(sum(outcome.jobs for outcome in outcomes))
+        say(f"all at once: {took.ms:,.0f} ms, {took.cpu_s:.1f} s CPU, {self._run.together_jobs[-1]} jobs")
         self._run.together_wrong += [
             f"all at once: {said}" for outcome in outcomes if (said := _not_differential(outcome))
         ]
@@ -178,12 +180,13 @@ class Bench:
             say(query.wrong[-1])
             return
         (outcome,) = outcomes
-        query.cycles_ms.append(took)
+        query.cycles_ms.append(took.ms)
+        query.cycles_cpu_s.append(took.cpu_s)
         query.jobs, query.commits = max(query.jobs, outcome.jobs), max(query.commits, outcome.commits)
         if said := _not_differential(outcome):
             query.wrong.append(said)
         say(
-            f"{name}: {took:,.0f} ms, {outcome.jobs} jobs, {outcome.commits} commits, "
+            f"{name}: {took.ms:,.0f} ms, {took.cpu_s:.1f} s CPU, {outcome.jobs} jobs, {outcome.commits} commits, "
             f"+{outcome.rows_inserted:,} -{outcome.rows_deleted:,} rows"
         )
 
@@ -191,14 +194,16 @@ class Bench:
         """Spark's own way to the same table, for refused queries too."""
         name, text = queries.stream_table(query.number), queries.text(query.number, self._run.scale)
         statement = f"CREATE OR REPLACE TABLE bench_full_{name} USING iceberg AS {text}"
-        query.fulls_ms.append(timed(lambda: self._engine.spark.sql(statement)))
-        say(f"{name}: {query.fulls_ms[-1]:,.0f} ms in full")
+        took = spent(self._engine, lambda: self._engine.spark.sql(statement))
+        query.fulls_ms.append(took.ms)
+        query.fulls_cpu_s.append(took.cpu_s)
+        say(f"{name}: {took.ms:,.0f} ms, {took.cpu_s:.1f} s CPU in full")
 
-    def _timed(self, work: Callable[[], object], name: str, *, profile: bool) -> float:
+    def _timed(self, work: Callable[[], object], name: str, *, profile: bool) -> Spent:
         if not profile:
-            return timed(work)
-        took: list[float] = []
-        said = profiled(self._engine.spark, lambda: took.append(timed(work)), self._plans / f"{name}.txt")
+            return spent(self._engine, work)
+        took: list[Spent] = []
+        said = profiled(self._engine.spark, lambda: took.append(spent(self._engine, work)), self._plans / f"{name}.txt")
         say(f"{name}:\n{said}")
         return took[0]
 

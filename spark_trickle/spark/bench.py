@@ -19,19 +19,23 @@ from spark_trickle.model.publication import Cut
 from spark_trickle.model.stream_table import RefreshMode, StreamTable
 from spark_trickle.names import TableName, internal_name
 from spark_trickle.ports import Analysis, Broken, Staged, T, Window, Workbench
+from spark_trickle.rows.cache import RowCache
 from spark_trickle.spark.analysis import AnalyzedQuery, analyze, columns_read
 from spark_trickle.spark.apply import NodeApplier
 from spark_trickle.spark.completeness import Completeness
 from spark_trickle.spark.failures import spark_errors, sql_errors
+from spark_trickle.spark.filling import Filler
 from spark_trickle.spark.fingerprints import fingerprints
 from spark_trickle.spark.held import NOTHING_HELD, Held
 from spark_trickle.spark.jobs import counting_jobs, fair_share
+from spark_trickle.spark.lookups import Lookups
 from spark_trickle.spark.moments import at_moment
 from spark_trickle.spark.one_version import Limits, Shared
 from spark_trickle.spark.overdelete import Taken, take_away
 from spark_trickle.spark.parallel import in_parallel
 from spark_trickle.spark.planning import planned_for
 from spark_trickle.spark.queries import query_in
+from spark_trickle.spark.readers import Readers
 from spark_trickle.spark.relations import Leaves
 from spark_trickle.spark.remembered import Remembered
 from spark_trickle.spark.reuse import reusable
@@ -56,7 +60,7 @@ class Bench(Completeness):
         self._common = shared
         self._limits = shared.limits
         self.jobs = jobs
-        self._feed = ChangeFeed(workspace.session)
+        self._feed = ChangeFeed(workspace.session, shared.remembered.files)
         self._shared = SharedChanges(workspace.session, self._feed, shared.limits.small_change_rows, shared.brought)
         self._known = shared.known
         self._taken: dict[TableName, Taken] = {}
@@ -94,16 +98,16 @@ class Bench(Completeness):
         """Stream tables that hold the answer for the same versions as a member will need the same changes soon."""
         for since in table.frontier.pins:
             here = self.pin_of(since.table)
-            waiting = {} if here is None else self._common.remembered.readers.waiting(since, here)
+            waiting = {} if here is None else self._common.remembered.lookups.readers.waiting(since, here)
             for reader in waiting.keys() - members:
                 self._shared.expect(since.table, reader, waiting[reader], member=False)
 
-    def _noted(self, table: StreamTable, plan: MaintenancePlan, *, kept: bool) -> None:
+    def _noted(self, table: StreamTable, plan: MaintenancePlan) -> None:
         """Remember which versions of its sources a stream table has been brought to."""
         for source in plan.sources:
             here = self.pin_of(source.table)
             if here is not None:
-                self._common.remembered.readers.note(here, table.name, columns_read(plan, source), kept=kept)
+                self._common.remembered.lookups.readers.note(here, table.name, columns_read(plan, source))
 
     def _looks(
         self, table: StreamTable, plan: MaintenancePlan
@@ -189,7 +193,7 @@ class Bench(Completeness):
         finally:
             leaves.close()
             self._feed.release()
-        self._noted(table, plan, kept=False)
+        self._noted(table, plan)
         return Staged(
             rows_inserted=written.inserted,
             rows_deleted=written.deleted,
@@ -231,7 +235,7 @@ class Bench(Completeness):
             if given is not None:
                 given.leaves.close()
             self._feed.release()
-        self._noted(table, plan, kept=small)
+        self._noted(table, plan)
         return Staged(
             rows_inserted=written.inserted,
             rows_deleted=written.deleted,
@@ -337,10 +341,9 @@ class Bench(Completeness):
             if (published := table.published_pin(name)) is not None:
                 before[node.leaf] = published
         return Leaves(
-            reader=table.name,
             workspace=self.workspace,
             shared=self._shared,
-            lookups=self._common.lookups,
+            lookups=self._common.remembered.lookups,
             held=held,
             bounds=self._common.remembered.bounds,
             pin_of=self.pin_of,
@@ -357,10 +360,14 @@ class Bench(Completeness):
 class SparkLake:
     """The Lake port: lends benches."""
 
-    def __init__(self, workspaces: Workspaces, limits: Limits) -> None:
+    def __init__(self, workspaces: Workspaces, limits: Limits, cache: RowCache) -> None:
         self._workspaces = workspaces
-        self._remembered = Remembered(Held(limits.held_table_rows))
+        lookups = Lookups(cache, Readers(), limits.lookup_table_rows, Filler(cache))
+        self._remembered = Remembered(Held(limits.held_table_rows), lookups)
         self._limits = limits
+
+    def close(self) -> None:
+        self._remembered.lookups.filler.close()
 
     @contextmanager
     def workbench(self, cut: Cut, tables: Iterable[TableName] | None = None) -> Iterator[Bench]:

@@ -8,7 +8,6 @@ from spark_trickle.model.frontier import Pin, Pointer
 from spark_trickle.names import TableName
 from spark_trickle.ports import Broken
 from spark_trickle.spark.failures import spark_errors
-from spark_trickle.spark.lookups import Lookups
 from spark_trickle.spark.remembered import Remembered
 from spark_trickle.spark.sharing import Brought, KnownChange
 from spark_trickle.spark.turns import Turns
@@ -37,7 +36,6 @@ class Shared:
         self.remembered = remembered
         self.limits = limits
         self.brought = Brought(remembered.changes)
-        self.lookups = Lookups(self.brought, remembered.readers, remembered.lookups, limits.lookup_table_rows)
         self.known: dict[tuple[TableName, int | None, int | None], KnownChange] = {}
         self._pins: dict[Pointer, Pin] = {}
         self._feed = ChangeFeed(workspace.session, remembered.files)

@@ -19,10 +19,11 @@ from sqlglot import exp
 
 from spark_trickle.model.frontier import Pin
 from spark_trickle.names import TableName, quote
+from spark_trickle.rows.keys import is_key
 from spark_trickle.spark.failures import spark_errors
 from spark_trickle.spark.held import Contents, Held, floating
 from spark_trickle.spark.local import Spares, fetch, hand_back, key_predicate, travels
-from spark_trickle.spark.lookups import Asking, Lookups, comparable, narrowed, without
+from spark_trickle.spark.lookups import MOST_ROWS, Asking, Lookups
 from spark_trickle.spark.sharing import KnownChange, SharedChanges
 from spark_trickle.sql.leaves import (
     KeptLeaf,
@@ -62,8 +63,6 @@ MOST_READ = 0.5
 class Leaves:
     """Leaves of one stream table's refresh, made when first asked for."""
 
-    reader: TableName
-    """The stream table."""
     workspace: Workspace
     shared: SharedChanges
     lookups: Lookups
@@ -311,7 +310,7 @@ class Leaves:
             return key_predicate(column, rows, key, None if table is None else self._spares(table, column.name))
         stored = version is not Version.CHANGES and _is_conjunct(node)
         if stored:
-            found = self._looked_up(place, leaf, column.name, rows.column(key), key)
+            found = self._looked_up(version, leaf, column.name, rows.column(key))
             if found is not None:
                 place.replace(exp.alias_(sql_name(quote(found)), place.alias, table=True, quoted=True))
                 return exp.true()
@@ -323,7 +322,7 @@ class Leaves:
     def _among(self, column: exp.Expr, rows: pa.Table, name: str) -> exp.Expr:
         """Whether a column is one of these keys. The join asks so, too, but after all was computed."""
         keys = rows.select([name]).group_by(name).aggregate([])
-        if not comparable(keys.schema.field(name).type):
+        if not is_key(keys.schema.field(name).type):
             return exp.true()
         self._looked += 1
         frame = hand_back(self.workspace.session, keys, from_arrow_schema(keys.schema))
@@ -336,28 +335,25 @@ class Leaves:
         """Whether ranges of a column leave enough of a table unread."""
         return lambda ranges: self.bounds.share(self.workspace.session, table, column, ranges) <= MOST_READ
 
-    def _looked_up(self, place: exp.Table, leaf: KeptLeaf, column: str, keys: pa.ChunkedArray, name: str) -> str | None:
-        """A view of the leaf's rows with these keys, if several members want such rows; None: it is read itself."""
-        columns = self.columns.get(leaf)
-        here = self.pin_of(self.tables[leaf])
-        if not columns or here is None or self._total_rows(leaf) < self.lookups.least_rows:
+    def _looked_up(self, version: Version, leaf: KeptLeaf, column: str, keys: pa.ChunkedArray) -> str | None:
+        """A view of the leaf's rows with these keys; None: it is read itself."""
+        columns, table = self.columns.get(leaf), self.tables[leaf]
+        if not columns or self._total_rows(leaf) < self.lookups.least_rows:
+            return None
+        if version is Version.AFTER:
+            self.settle(leaf)
+        pin = self.before.get(leaf) if version is Version.BEFORE else self.pin_of(table)
+        if pin is None or pin.snapshot_id is None:
             return None
         session = self.workspace.session
-        asking = Asking(self.reader, here, column, columns, name, alone=_matches_text(place))
-        found = self.lookups.get(session, asking, keys, self._spares(here.table, column))
+        # Reading the table once more takes less than so many rows.
+        most = min(MOST_ROWS, 2 * self.small_rows)
+        asking = Asking(table, pin.snapshot_id, column, columns, most)
+        found = self.lookups.get(session, self.shared.feed, asking, keys)
         if found is None:
             return None
-        rows, schema = narrowed(*found, columns)
-        if leaf_at(place) == (Version.BEFORE, leaf) and leaf in self.windows:
-            change = self._fetched.get(leaf)
-            before = None if change is None else without(rows, change, column, keys)
-            if before is None:
-                return None
-            rows = before
-        if rows.num_rows > 2 * self.small_rows:  # one lookup is less than reading the table once more
-            return None
         self._looked += 1
-        return self.name_view(f"lookup_{self._looked}", hand_back(session, rows, schema))
+        return self.name_view(f"lookup_{self._looked}", hand_back(session, *found))
 
 
 def _computes(select: exp.Expr | None) -> bool:
@@ -373,20 +369,6 @@ def _is_conjunct(node: exp.Expr) -> bool:
     while isinstance(above, (exp.And, exp.Paren)):
         above = above.parent
     return isinstance(above, exp.Where)
-
-
-def _matches_text(place: exp.Table) -> bool:
-    """Whether rows of a leaf are compared with a pattern, which Spark would do before it looks at their keys."""
-    beside = place.find_ancestor(exp.Select)
-    where = None if beside is None else beside.args.get("where")
-    patterns = [] if where is None else where.find_all(exp.Like, exp.ILike, exp.RegexpLike, exp.RegexpILike)
-    return any(not _is_simple(pattern) for pattern in patterns)
-
-
-def _is_simple(pattern: exp.Expr) -> bool:
-    """Spark compares the beginning, the end or a part of a text without a regular expression."""
-    text = pattern.expression
-    return isinstance(pattern, exp.Like) and text.is_string and not set("%_\\") & set(text.name.strip("%"))
 
 
 def sql_name(text: str) -> exp.Table:

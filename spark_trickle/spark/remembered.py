@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from spark_trickle.names import TableName
 from spark_trickle.spark.analysis import AnalyzedQuery
 from spark_trickle.spark.held import Held
-from spark_trickle.spark.lookups import RecentLookups
-from spark_trickle.spark.readers import Readers
+from spark_trickle.spark.lookups import Lookups
 from spark_trickle.spark.sharing import RecentChanges
 from spark_trickle.storage.bounds import FileBounds
 from spark_trickle.storage.changes import SeenFiles
@@ -45,14 +44,13 @@ class Remembered:
     """What benches of one lake share over time."""
 
     held: Held
+    lookups: Lookups
     plans: Plans = field(default_factory=Plans)
     files: SeenFiles = field(default_factory=SeenFiles)
     bounds: FileBounds = field(default_factory=FileBounds)
-    readers: Readers = field(default_factory=Readers)
     changes: RecentChanges = field(default_factory=RecentChanges)
-    lookups: RecentLookups = field(default_factory=RecentLookups)
 
     def forget(self, table: TableName) -> None:
         """A stream table is dropped: nobody will ask for what follows from its query."""
         self.plans.forget(table)
-        self.readers.forget(table)
+        self.lookups.readers.forget(table)

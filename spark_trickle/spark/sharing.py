@@ -101,6 +101,11 @@ class SharedChanges:
         self._small_rows = small_rows
         self._shared = brought
 
+    @property
+    def feed(self) -> ChangeFeed:
+        """Who finds out what is in versions of tables."""
+        return self._feed
+
     def expect(self, source: TableName, reader: TableName, columns: Columns, *, member: bool = True) -> None:
         """Another stream table will read these columns of the source: a member of this unit, or somebody soon."""
         self._shared.readers.setdefault(source, {})[reader] = columns

@@ -164,6 +164,11 @@ class ChangeFeed:
         schema = None if number is None else java.schemas().get(number)
         return None if schema is None else columns_of(schema, self._spark)
 
+    def every_row(self, table: JavaTable, tasks: Java, names: Sequence[str]) -> DataFrame:
+        """All rows of some files, deleted ones, too, with their addresses and whether they are deleted."""
+        staged = self._read(table, tasks, metadata=True)
+        return staged.select(*(quote(name) for name in names), *_ADDRESS, _DELETED)
+
     def release(self) -> None:
         """Forget the files that were handed to Spark: frames made before can no longer be read."""
         manager = static(self._spark, "org.apache.iceberg.spark.ScanTaskSetManager").get()
@@ -185,8 +190,8 @@ class ChangeFeed:
                 counts = self._bulk.read(tasks, "ContentScanTask.file", "ContentFile.recordCount")
                 rows += sum(int(count) for count in counts)
                 continue
-            before, states_before = self._files(java, stretch.since)
-            after, states_after = self._files(java, stretch.until)
+            before, states_before = self.files(java, stretch.since)
+            after, states_after = self.files(java, stretch.until)
             found = compare(states_before, states_after, linear=stretch.linear)
             added.addAll(self._bulk.pick(after, found.added))
             removed.addAll(self._bulk.pick(before, found.removed))
@@ -213,7 +218,7 @@ class ChangeFeed:
             deleted_rows=deleted,
         )
 
-    def _files(self, java: JavaTable, snapshot: int | None) -> tuple[Java, list[FileState]]:
+    def files(self, java: JavaTable, snapshot: int | None) -> tuple[Java, list[FileState]]:
         """A task for each data file of a snapshot, and what it is like."""
         if snapshot is None:
             return self._no_tasks(), []

@@ -8,7 +8,6 @@ through the table's own FileIO, Iceberg's Java API writes the deletion vectors a
 from __future__ import annotations
 
 import json
-import re
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,26 +17,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from spark_trickle.storage.iceberg import Bulk, Java, JavaTable, java_class, static
+from spark_trickle.storage.arrow_types import arrow_type
+from spark_trickle.storage.deletes import delete_loader
+from spark_trickle.storage.iceberg import Bulk, Java, JavaTable, array, java_class, static
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-_TYPES = {
-    "boolean": pa.bool_(),
-    "int": pa.int32(),
-    "long": pa.int64(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "string": pa.string(),
-    "binary": pa.binary(),
-    "date": pa.date32(),
-    "timestamp": pa.timestamp("us"),
-    "timestamptz": pa.timestamp("us", tz="UTC"),
-}
-"""Iceberg's types whose values Arrow writes as Iceberg's own writers do."""
-
-_DECIMAL = re.compile(r"decimal\((\d+), ?(\d+)\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,21 +57,12 @@ def arrow_schema(spark: SparkSession, table: JavaTable) -> pa.Schema | None:
     described = json.loads(static(spark, "org.apache.iceberg.SchemaParser").toJson(table.schema()))
     fields: list[pa.Field] = []
     for column in described["fields"]:
-        kind = _arrow_type(column["type"])
+        kind = arrow_type(column["type"])
         if kind is None:
             return None
         ids = {b"PARQUET:field_id": str(column["id"]).encode()}
         fields.append(pa.field(column["name"], kind, nullable=not column["required"], metadata=ids))
     return pa.schema(fields)
-
-
-def _arrow_type(kind: object) -> pa.DataType | None:
-    if not isinstance(kind, str):
-        return None  # nested
-    decimal = _DECIMAL.fullmatch(kind)
-    if decimal is not None:
-        return pa.decimal128(int(decimal[1]), int(decimal[2]))
-    return _TYPES.get(kind)
 
 
 def fits(rows: pa.Schema, table: pa.Schema) -> bool:
@@ -192,18 +168,19 @@ class DirectWriter:
         handles = static(self._spark, "java.lang.invoke.MethodHandles")
         kinds = ["java.lang.String", None, "org.apache.iceberg.PartitionSpec", "org.apache.iceberg.StructLike"]
         long = static(self._spark, "java.lang.Long").TYPE
-        parameters = self._array("Class", [long if kind is None else java_class(self._spark, kind) for kind in kinds])
+        types = [long if kind is None else java_class(self._spark, kind) for kind in kinds]
+        parameters = array(self._spark, "Class", types)
         method = java_class(self._spark, "org.apache.iceberg.deletes.BaseDVFileWriter").getMethod("delete", parameters)
         bound = handles.publicLookup().unreflect(method).bindTo(writer)
-        behind = handles.insertArguments(bound, 2, self._array("Object", [self._table.spec(), None]))
-        handle = handles.insertArguments(behind, 0, self._array("Object", [path]))
+        behind = handles.insertArguments(bound, 2, array(self._spark, "Object", [self._table.spec(), None]))
+        handle = handles.insertArguments(behind, 0, array(self._spark, "Object", [path]))
         consumer = java_class(self._spark, "java.util.function.LongConsumer")
         return static(self._spark, "java.lang.invoke.MethodHandleProxies").asInterfaceInstance(consumer, handle)
 
     def _lookup(self, values: Java) -> Java:
         """`values.get` as a function."""
         kind = java_class(self._spark, "java.lang.Object")
-        method = java_class(self._spark, "java.util.Map").getMethod("get", self._array("Class", [kind]))
+        method = java_class(self._spark, "java.util.Map").getMethod("get", array(self._spark, "Class", [kind]))
         handle = static(self._spark, "java.lang.invoke.MethodHandles").publicLookup().unreflect(method).bindTo(values)
         function = java_class(self._spark, "java.util.function.Function")
         return static(self._spark, "java.lang.invoke.MethodHandleProxies").asInterfaceInstance(function, handle)
@@ -218,32 +195,11 @@ class DirectWriter:
         places = bulk.read(tasks, "ContentScanTask.file", "ContentFile.location")
         vectors = [int(files) - 1 for files in bulk.read(tasks, "ScanTask.filesCount")]
         wanted = set(paths)
-        loader = self._loader()
+        loader = delete_loader(self._spark, self._table)
         for index, (place, deletes) in enumerate(zip(places, vectors, strict=True)):
             if deletes and place in wanted:
                 found.put(place, loader.loadPositionDeletes(tasks.get(index).deletes(), place))
         return found
-
-    def _loader(self) -> Java:
-        """Reads deletes through the table's FileIO."""
-        delete_file = java_class(self._spark, "org.apache.iceberg.DeleteFile")
-        opener = java_class(self._spark, "org.apache.iceberg.io.FileIO")
-        method = opener.getMethod("newInputFile", self._array("Class", [delete_file]))
-        lookup = static(self._spark, "java.lang.invoke.MethodHandles").publicLookup()
-        handle = lookup.unreflect(method).bindTo(self._table.io())
-        function = java_class(self._spark, "java.util.function.Function")
-        proxies = static(self._spark, "java.lang.invoke.MethodHandleProxies")
-        return static(self._spark, "org.apache.iceberg.data.BaseDeleteLoader")(
-            proxies.asInterfaceInstance(function, handle)
-        )
-
-    def _array(self, of: str, items: Sequence[Java]) -> Java:
-        gateway = self._spark.sparkContext._gateway
-        assert gateway is not None
-        array = gateway.new_array(static(self._spark, f"java.lang.{of}"), len(items))
-        for index, item in enumerate(items):
-            array[index] = item
-        return array
 
 
 def _items(values: Java) -> list[Java]:

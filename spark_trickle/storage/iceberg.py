@@ -60,13 +60,18 @@ def no_arguments(spark: SparkSession, of: str) -> Java:
     return gateway.new_array(static(spark, f"java.lang.{of}"), 0)
 
 
+def array(spark: SparkSession, of: str, items: Sequence[Java]) -> Java:
+    """A Java array of a class of `java.lang`."""
+    gateway: Any = spark.sparkContext._gateway
+    made = gateway.new_array(static(spark, f"java.lang.{of}"), len(items))
+    for index, item in enumerate(items):
+        made[index] = item
+    return made
+
+
 def identifier(spark: SparkSession, levels: Sequence[str], name: str) -> Java:
     """A name as Iceberg's catalogs want it."""
-    gateway: Any = spark.sparkContext._gateway
-    array = gateway.new_array(static(spark, "java.lang.String"), len(levels))
-    for index, level in enumerate(levels):
-        array[index] = level
-    namespace = static(spark, "org.apache.iceberg.catalog.Namespace").of(array)
+    namespace = static(spark, "org.apache.iceberg.catalog.Namespace").of(array(spark, "String", levels))
     return static(spark, "org.apache.iceberg.catalog.TableIdentifier").of(namespace, name)
 
 
