@@ -9,8 +9,7 @@ from spark_trickle.config import documented
 HEAD = """# Settings
 
 Read from `trickle.toml` (in the working directory, or where `TRICKLE_CONFIG` points), then `TRICKLE_<NAME>` variables,
-then arguments of `connect` or flags; the last one wins. Settings of the scheduler, of gates, watermarks, circles and
-fuses are read and checked; they do something once those parts are built.
+then arguments of `connect` or flags; the last one wins.
 
 Made from `spark_trickle/config.py` by `scripts/document_settings.py`.
 

@@ -17,6 +17,8 @@ from spark_trickle.rows.encoding import decoded, encoded
 from spark_trickle.rows.keys import Wanted, alive, rows_in_run, rows_with_texts, sorted_run
 from spark_trickle.rows.pieces import SUFFIX, DataFile, Piece, read, remove_unfinished, write
 
+FILE, PLACE = "file", "place"
+"""Columns of what is found: where a row is."""
 _UNFINISHED_SECONDS = 3600.0
 """Nobody takes so long to write a piece."""
 MOST_OPEN = 4_000
@@ -95,7 +97,9 @@ class RowCache:
     def find(
         self, files: Sequence[LiveFile], key: Kind, wanted: Wanted, kinds: Sequence[Kind], most_rows: int
     ) -> pa.Table | None:
-        """The live rows whose key is one of the wanted ones; None: some column is not here, or they are too many."""
+        """The live rows whose key is one of the wanted ones, each with its data file and its place there as the last
+        columns; None: some column is not here, or they are too many.
+        """
         found: list[tuple[DataFile, np.ndarray]] = []
         count = 0
         for live in files:
@@ -122,7 +126,12 @@ class RowCache:
                     return None
                 parts[str(number)].append(decoded(kept.take(places), kind.type))
         columns = [pa.chunked_array(parts[str(number)], kind.type) for number, kind in enumerate(kinds)]
-        return pa.table(columns, names=list(parts))
+        counts = np.array([len(rows) for _, rows in found], np.int32)
+        which = np.repeat(np.arange(len(found), dtype=np.int32), counts)
+        locations = pa.array([file.location for file, _ in found], pa.string())
+        columns.append(pa.DictionaryArray.from_arrays(pa.array(which), locations))
+        columns.append(np.concatenate([rows for _, rows in found], dtype=np.int64) if found else np.empty(0, np.int64))
+        return pa.table(columns, names=[*parts, FILE, PLACE])
 
     def _rows(self, file: DataFile, key: Kind, wanted: Wanted) -> np.ndarray | None:
         if wanted.numbers is None:

@@ -225,8 +225,12 @@ class NodeApplier:
         if upkeep.keys and self._placer.rows_before > moved:
             partials = self._compute(self._leaves.sql(query, steps), "delta", fetched=self._small)
             self._leaves.set_bounds(DELTA, partials.rows)
-            self._leaves.set_table(TARGET, self._table)
             steps[DELTA] = partials.name
+            found_groups = self._placer.old_groups(partials) if addressed else None
+            if found_groups is None:
+                self._leaves.set_table(TARGET, self._table)
+            else:
+                steps[TARGET] = found_groups
             steps[TARGET] = exp.Subquery(this=self._leaves.resolved(transitions.touched_rows(self._node), steps))
         judged = transitions.transitions(self._node, addressed=addressed)
         found = self._compute(self._leaves.sql(judged, steps), "transitions", fetched=self._small)

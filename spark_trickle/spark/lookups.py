@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyspark.sql import types as t
 
 from spark_trickle.names import TableName
-from spark_trickle.rows.cache import Kind, LiveFile, RowCache
+from spark_trickle.rows.cache import FILE, PLACE, Kind, LiveFile, RowCache
 from spark_trickle.rows.keys import Wanted, is_key, is_number
 from spark_trickle.rows.pieces import DataFile
 from spark_trickle.spark.failures import spark_errors
@@ -50,9 +50,15 @@ class _Shape:
     """By name in lower case; those that are kept."""
     schema: t.StructType
 
-    def named(self, columns: Iterable[str]) -> dict[str, Kind]:
-        """Those of these columns that are kept, by their names."""
-        return {name: self.kinds[name.lower()] for name in columns if name.lower() in self.kinds}
+    def named(self, columns: Iterable[str], *, in_order: bool = False) -> dict[str, Kind]:
+        """Those of these columns that are kept, by their names; `in_order`: floating ones are not."""
+        found = {name: self.kinds[name.lower()] for name in columns if name.lower() in self.kinds}
+        return {name: kind for name, kind in found.items() if not (in_order and pa.types.is_floating(kind.type))}
+
+    def spark(self, columns: Iterable[str]) -> list[t.StructField]:
+        """These columns, as Spark knows them."""
+        fields = {field.name.lower(): field for field in self.schema.fields}
+        return [fields[name.lower()] for name in columns]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +70,10 @@ class Asking:
     column: str
     columns: Columns
     most_rows: int = MOST_ROWS
+    in_order: bool = True
+    """A floating sum depends on the order of its rows: where one may be made of them, Spark reads them in its order."""
+    addresses: tuple[str, str] | None = None
+    """What the columns are called that say where each row is: its data file, and its place there. None: not wanted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +108,8 @@ class Lookups:
     ) -> tuple[pa.Table, t.StructType] | None:
         java = load(session, asking.table)
         shape = self._shape(session, java)
-        kinds, key = shape.named(asking.columns), shape.kinds.get(asking.column.lower())
+        kinds = shape.named(asking.columns, in_order=asking.in_order)
+        key = shape.kinds.get(asking.column.lower())
         if key is None or len(kinds) < len(asking.columns) or is_number(key.type) != (wanted.numbers is not None):
             return None
         tasks, states = feed.files(java, asking.snapshot)
@@ -113,8 +124,25 @@ class Lookups:
         rows = self.cache.find(live, key, wanted, list(kinds.values()), asking.most_rows)
         if rows is None:
             return None
-        schema = t.StructType([shape.schema[shape.schema.names[_place(shape, name)]] for name in kinds])
+        fields = shape.spark(kinds)
+        if asking.addresses is None:
+            rows = rows.drop_columns([FILE, PLACE])
+        else:
+            file, place = asking.addresses
+            rows = rows.set_column(len(kinds), FILE, rows.column(FILE).cast(pa.string()))
+            fields += [t.StructField(file, t.StringType()), t.StructField(place, t.LongType())]
+        schema = t.StructType(fields)
         return rows.rename_columns(schema.names), schema
+
+    def keep(self, session: SparkSession, table: TableName, location: str, rows: pa.Table) -> None:
+        """Rows that were just written to a table are kept at once, if rows of it are looked up."""
+        java = load(session, table)
+        if not self.on or not rows.num_rows or self._shapes.get(_version(java)) is None:
+            return
+        kinds = self._shape(session, java).named(rows.column_names)
+        columns = {kind: rows.column(name).combine_chunks().cast(kind.type) for name, kind in kinds.items()}
+        if columns:
+            self.cache.put(DataFile(location, rows.num_rows), columns)
 
     def _lacking(
         self, uuid: str, asking: Asking, shape: _Shape, key: Kind, states: Sequence[FileState]
@@ -134,12 +162,16 @@ class Lookups:
         return Lacking(asking.table, files, wider, names, key, tuple(unsorted))
 
     def _shape(self, session: SparkSession, java: JavaTable) -> _Shape:
-        version = (str(java.uuid()), int(java.schema().schemaId()))
+        version = _version(java)
         found = self._shapes.get(version)
         if found is None:
             found = _shape_of(session, java)
             self._shapes.put(version, found)
         return found
+
+
+def _version(java: JavaTable) -> tuple[str, int]:
+    return str(java.uuid()), int(java.schema().schemaId())
 
 
 def _shape_of(session: SparkSession, java: JavaTable) -> _Shape:
@@ -150,15 +182,10 @@ def _shape_of(session: SparkSession, java: JavaTable) -> _Shape:
     kinds: dict[str, Kind] = {}
     for column in described["fields"]:
         kind = arrow_type(column["type"])
-        if kind is not None and not pa.types.is_floating(kind):
-            # A floating sum depends on the order of its rows: such columns are read by Spark, in its order.
+        if kind is not None:
             told = [column["id"], column["type"], column.get("initial-default"), mapping]
             kinds[column["name"].lower()] = Kind(json.dumps(told), kind)
     return _Shape(kinds, t.StructType.fromJson(json.loads(converted.json())))
-
-
-def _place(shape: _Shape, name: str) -> int:
-    return [each.lower() for each in shape.schema.names].index(name.lower())
 
 
 def _kept_by_position(states: Iterable[FileState]) -> bool:

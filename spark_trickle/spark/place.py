@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -168,19 +168,45 @@ class Placer:
 
     def _directly(self, direct: Direct, rows: pa.Table, addresses: Addresses, removed: int) -> Written:
         self._require(addresses.count, removed)
-        self._leaves.write(self._node.leaf, None, partial(self._writer.change_directly, direct, rows, addresses))
+
+        def work() -> None:
+            location = self._writer.change_directly(direct, rows, addresses)
+            if location is not None:
+                self._leaves.lookups.keep(self._session, self._table, location, rows)
+
+        self._leaves.write(self._node.leaf, None, work)
         return Written(rows.num_rows, removed, 1)
+
+    def old_groups(self, partials: Computed) -> exp.Expr | None:
+        """The old rows of groups with their addresses, if they can be looked up."""
+        beside = self._beside(partials, (transitions.FILE, transitions.POSITION))
+        return None if beside is None else sql_name(quote(beside))
+
+    def _beside(self, wanted: Computed, addresses: tuple[str, str]) -> str | None:
+        """A view of rows of the table among which those are that are wanted, or are to go; None: it has to be read."""
+        rows = wanted.rows
+        if rows is None or self.rows_before < self._leaves.lookups.least_rows:
+            return None
+        if WEIGHT in rows.column_names:
+            rows = rows.filter(pc.less(rows.column(WEIGHT), 0))
+        keys = self._node.key or self._node.columns
+        return self._leaves.addressed(self._table, self._node.columns, rows, keys, addresses)
 
     def _addresses(self, found: Computed, removed: int) -> Addresses:
         """Where the rows are that a delta takes away."""
         if not removed:
             return NO_ADDRESSES
         target = self._session.table(self._table.sql).schema
-        prune = self._prune(found, target)
-        if self._node.key:
-            text = keyed_addresses(self._table, self._node.key, quote(found.view), prune)
+        relation, prune = self._table.sql, "TRUE"
+        beside = self._beside(found, ("_file", "_pos"))
+        if beside is None:
+            prune = self._prune(found, target)
         else:
-            text = row_addresses(self._table, target, quote(found.view), prune)
+            relation = quote(beside)
+        if self._node.key:
+            text = keyed_addresses(relation, self._node.key, quote(found.view), prune)
+        else:
+            text = row_addresses(relation, target, quote(found.view), prune)
         with spark_errors(f"looking for rows of '{self._table}'"):
             rows = fetch(self._session.sql(text))
         return Addresses.of(rows.column(0), rows.column(1))

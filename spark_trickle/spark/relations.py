@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.util import inheritable_thread_target
 from sqlglot import exp
@@ -42,7 +44,6 @@ from spark_trickle.storage.bounds import FileBounds
 from spark_trickle.storage.iceberg import rows_in
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame
 
     from spark_trickle.spark.workspace import Workspace
@@ -348,12 +349,35 @@ class Leaves:
         session = self.workspace.session
         # Reading the table once more takes less than so many rows.
         most = min(MOST_ROWS, 2 * self.small_rows)
-        asking = Asking(table, pin.snapshot_id, column, columns, most)
+        asking = Asking(table, pin.snapshot_id, column, columns, most, in_order=isinstance(leaf, SourceLeaf))
         found = self.lookups.get(session, self.shared.feed, asking, keys)
-        if found is None:
+        return None if found is None else self._looked_up_view(Contents(*found))
+
+    def addressed(
+        self, table: TableName, columns: tuple[str, ...], wanted: pa.Table, keys: Iterable[str], names: tuple[str, str]
+    ) -> str | None:
+        """A view of a table's rows that have some of the wanted keys in one of these columns, with where they are in
+        columns of these names; None: they cannot be looked up.
+        """
+        key = _tells_most(wanted, keys)
+        pin = self.pin_of(table)
+        if key is None or pin is None or pin.snapshot_id is None or not self.lookups.on:
             return None
+        most = min(MOST_ROWS, 2 * self.small_rows)
+        asking = Asking(table, pin.snapshot_id, key, columns, most, in_order=False, addresses=names)
+        found = self.lookups.get(self.workspace.session, self.shared.feed, asking, wanted.column(key))
+        return None if found is None else self._looked_up_view(Contents(*found))
+
+    def _looked_up_view(self, found: Contents) -> str:
         self._looked += 1
-        return self.name_view(f"lookup_{self._looked}", hand_back(session, *found))
+        return self.name_view(f"lookup_{self._looked}", hand_back(self.workspace.session, found.rows, found.schema))
+
+
+def _tells_most(wanted: pa.Table, keys: Iterable[str]) -> str | None:
+    """The column by which rows are best looked up: none of its values is NULL, which equals NULL where rows are told
+    apart and is no key, and it has the most of them."""
+    useful = [key for key in keys if is_key(wanted.schema.field(key).type) and not wanted.column(key).null_count]
+    return max(useful, key=lambda key: pc.count_distinct(wanted.column(key)).as_py(), default=None)
 
 
 def _computes(select: exp.Expr | None) -> bool:

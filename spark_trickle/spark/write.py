@@ -136,9 +136,10 @@ class Writer:
         rows = None if here.snapshot_id is None else total_records(java, here.snapshot_id)
         return Direct(here, java, schema, files or 0, rows or 0)
 
-    def change_directly(self, direct: Direct, added: pa.Table, removed: Addresses) -> None:
+    def change_directly(self, direct: Direct, added: pa.Table, removed: Addresses) -> str | None:
+        """Tells the data file of the rows that came."""
         with spark_errors(f"writing a change to '{direct.pin.table}'"):
-            DirectWriter(self._session, direct.table, direct.schema, self._summary).change(added, removed)
+            return DirectWriter(self._session, direct.table, direct.schema, self._summary).change(added, removed)
 
     def replace_directly(self, direct: Direct, rows: pa.Table) -> Pin:
         """Let the table hold these rows only; tells which version that is."""
@@ -194,7 +195,7 @@ def delete_by_address(table: TableName, columns: t.StructType, delta_view: str, 
     """
     names = [quote(c.name) for c in columns.fields]
     listed = ", ".join(names)
-    found = row_addresses(table, columns, delta_view, prune)
+    found = row_addresses(table.sql, columns, delta_view, prune)
     source = f"SELECT _file AS _trickle_file, _pos AS _trickle_pos FROM ({found})"
     if inserts:
         # Their types come from the rows below: not every type can be written down, a struct's fields have any names.
@@ -215,8 +216,12 @@ def delete_by_address(table: TableName, columns: t.StructType, delta_view: str, 
     return statement
 
 
-def row_addresses(table: TableName, columns: t.StructType, delta_view: str, prune: str) -> str:
-    """File and position of as many copies of each row as its weight says go."""
+def row_addresses(relation: str, columns: t.StructType, delta_view: str, prune: str) -> str:
+    """File and position of as many copies of each row as its weight says go.
+
+    Args:
+        relation: the table, or rows of it that were looked up with their addresses.
+    """
     match = " AND ".join(_equal(c) for c in columns.fields)
     removed = (
         f"SELECT *, -{WEIGHT} AS _trickle_copies, MONOTONICALLY_INCREASING_ID() AS _trickle_row "
@@ -226,17 +231,17 @@ def row_addresses(table: TableName, columns: t.StructType, delta_view: str, prun
         "SELECT _trickle_t._file, _trickle_t._pos, _trickle_d._trickle_copies, "
         "ROW_NUMBER() OVER (PARTITION BY _trickle_d._trickle_row ORDER BY _trickle_t._file, _trickle_t._pos) "
         "AS _trickle_nth "
-        f"FROM {table.sql} AS _trickle_t JOIN ({removed}) AS _trickle_d ON {match} WHERE {prune}"
+        f"FROM {relation} AS _trickle_t JOIN ({removed}) AS _trickle_d ON {match} WHERE {prune}"
     )
     return f"SELECT _file, _pos FROM ({numbered}) WHERE _trickle_nth <= _trickle_copies"
 
 
-def keyed_addresses(table: TableName, key: tuple[str, ...], delta_view: str, prune: str) -> str:
+def keyed_addresses(relation: str, key: tuple[str, ...], delta_view: str, prune: str) -> str:
     """File and position of the rows whose keys a change takes away."""
     listed = ", ".join(quote(name) for name in key)
     match = " AND ".join(f"_trickle_t.{quote(name)} <=> _trickle_d.{quote(name)}" for name in key)
     return (
-        f"SELECT /*+ BROADCAST(_trickle_d) */ _trickle_t._file, _trickle_t._pos FROM {table.sql} AS _trickle_t "
+        f"SELECT /*+ BROADCAST(_trickle_d) */ _trickle_t._file, _trickle_t._pos FROM {relation} AS _trickle_t "
         f"JOIN (SELECT {listed} FROM {delta_view} WHERE {WEIGHT} < 0) AS _trickle_d ON {match} WHERE {prune}"
     )
 

@@ -97,22 +97,25 @@ class DirectWriter:
             update = update.addFile(self._data_file(rows))
         self._commit(update)
 
-    def change(self, added: pa.Table, removed: Addresses) -> None:
-        """Take rows away by their addresses and add others, in one commit."""
+    def change(self, added: pa.Table, removed: Addresses) -> str | None:
+        """Take rows away by their addresses and add others, in one commit. Tells the data file of those."""
+        file = self._data_file(added) if added.num_rows else None
+        location = None if file is None else str(file.location())
         if not removed.positions:
-            self._commit(self._table.newAppend().appendFile(self._data_file(added)))
-            return
+            self._commit(self._table.newAppend().appendFile(file))
+            return location
         update = self._table.newRowDelta()
         # The addresses are those of this version: vectors that somebody has added since would not be in ours.
         update = update.validateFromSnapshot(self._table.currentSnapshot().snapshotId())
-        if added.num_rows:
-            update = update.addRows(self._data_file(added))
+        if file is not None:
+            update = update.addRows(file)
         result = self._deletion_vectors(removed)
         for vector in _items(result.deleteFiles()):
             update = update.addDeletes(vector)
         for replaced in _items(result.rewrittenDeleteFiles()):
             update = update.removeDeletes(replaced)
         self._commit(update)
+        return location
 
     def _commit(self, update: Java) -> None:
         for key, value in self._summary.items():
