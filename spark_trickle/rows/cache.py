@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import time
@@ -19,6 +20,7 @@ from spark_trickle.rows.pieces import SUFFIX, DataFile, Piece, read, remove_unfi
 
 FILE, PLACE = "file", "place"
 """Columns of what is found: where a row is."""
+_LOG = logging.getLogger("spark_trickle")
 _UNFINISHED_SECONDS = 3600.0
 """Nobody takes so long to write a piece."""
 MOST_OPEN = 4_000
@@ -51,7 +53,7 @@ class RowCache:
         self._lock = threading.Lock()
         self._bytes: OrderedDict[str, int] = OrderedDict()
         """What each piece takes; those that were used last are last."""
-        self._where: dict[tuple[str, bool, str], str] = {}
+        self._where: dict[tuple[DataFile, bool, str], str] = {}
         """Data file, whether its sorted keys are meant, and column -> piece."""
         self._pieces: dict[str, Piece] = {}
         self._open: OrderedDict[str, pa.Table] = OrderedDict()
@@ -69,7 +71,7 @@ class RowCache:
         """What would have to be put here for these columns of these files to be found."""
         with self._lock:
             found = {
-                file: tuple(kind for kind in kinds if (file.location, False, kind.id) not in self._where)
+                file: tuple(kind for kind in kinds if (file, False, kind.id) not in self._where)
                 for file in files
                 if file.rows
             }
@@ -78,7 +80,7 @@ class RowCache:
     def unsorted(self, files: Iterable[DataFile], key: Kind) -> list[DataFile]:
         """Files whose keys are not in order here yet."""
         with self._lock:
-            return [file for file in files if file.rows and (file.location, True, key.id) not in self._where]
+            return [file for file in files if file.rows and (file, True, key.id) not in self._where]
 
     def sort(self, file: DataFile, key: Kind) -> pa.Table | None:
         """Put the keys of a column in order; None: the column is not here."""
@@ -137,26 +139,26 @@ class RowCache:
         if wanted.numbers is None:
             kept = self._column(file, key)
             return None if kept is None else rows_with_texts(kept, wanted.values)
-        run = self._table(file.location, True, key.id)
+        run = self._table(file, True, key.id)
         if run is None:
             run = self.sort(file, key)
         return None if run is None else rows_in_run(run, wanted.numbers)
 
     def _column(self, file: DataFile, kind: Kind) -> pa.Array | None:
-        table = self._table(file.location, False, kind.id)
+        table = self._table(file, False, kind.id)
         if table is None:
             return None
         with self._lock:
-            name = self._where.get((file.location, False, kind.id))
+            name = self._where.get((file, False, kind.id))
             place = self._pieces[name].columns.index(kind.id) if name in self._pieces else None
         if place is None or place >= table.num_columns:
             return None
         return table.column(place).chunk(0)
 
-    def _table(self, location: str, sorted_keys: bool, column: str) -> pa.Table | None:
+    def _table(self, file: DataFile, sorted_keys: bool, column: str) -> pa.Table | None:
         """The rows of the piece that has a column."""
         with self._lock:
-            name = self._where.get((location, sorted_keys, column))
+            name = self._where.get((file, sorted_keys, column))
             if name is None:
                 return None
             self._bytes.move_to_end(name)
@@ -175,8 +177,14 @@ class RowCache:
         return read_here[1]
 
     def _add(self, piece: Piece, rows: pa.Table) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        size = write(self._folder, piece, rows)
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            size = write(self._folder, piece, rows)
+        except OSError as err:
+            # Nobody's refresh fails because a cache cannot be written.
+            self.most_bytes = 0
+            _LOG.warning("the cache of rows in '%s' is off until the next start: %s", self._folder, err.strerror)
+            return
         with self._lock:
             self._know(piece, size)
             if sum(self._bytes.values()) > self.most_bytes:
@@ -198,14 +206,14 @@ class RowCache:
         self._pieces[piece.name] = piece
         self._open.pop(piece.name, None)
         for column in piece.columns:
-            self._where[piece.file.location, piece.sorted_keys, column] = piece.name
+            self._where[piece.file, piece.sorted_keys, column] = piece.name
 
     def _forget(self, name: str) -> None:
         self._bytes.pop(name, None)
         self._open.pop(name, None)
         piece = self._pieces.pop(name, None)
         for column in piece.columns if piece is not None else ():
-            key = (piece.file.location, piece.sorted_keys, column) if piece is not None else None
+            key = (piece.file, piece.sorted_keys, column) if piece is not None else None
             if key is not None and self._where.get(key) == name:
                 del self._where[key]
 

@@ -18,13 +18,15 @@ import pyarrow as pa
 
 SUFFIX = ".rows"
 _UNFINISHED = ".part"
-_FORMAT = b"1"
+_FORMAT = "1"
 
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
     """A data file of a table: it never changes, whatever happens to its rows."""
 
+    table: str
+    """The table's uuid: files that were added by their names may be written anew for another one."""
     location: str
     rows: int
 
@@ -41,22 +43,23 @@ class Piece:
     @property
     def name(self) -> str:
         """Where it is: the same for all that write the same."""
-        said = json.dumps([self.file.location, self.file.rows, self.columns, self.sorted_keys])
+        said = json.dumps([self.file.table, self.file.location, self.file.rows, self.columns, self.sorted_keys])
         return hashlib.sha256(said.encode()).hexdigest()[:40] + SUFFIX
 
 
 def write(folder: Path, piece: Piece, rows: pa.Table) -> int:
     """Put a piece in its place; how many bytes it takes."""
-    about = {"format": _FORMAT.decode(), "location": piece.file.location, "rows": piece.file.rows}
+    file = piece.file
+    about = {"format": _FORMAT, "table": file.table, "location": file.location, "rows": file.rows}
     told = json.dumps({**about, "columns": piece.columns, "sorted_keys": piece.sorted_keys})
     # Kept columns are numbered: names of users' columns are no matter here.
     named = rows.combine_chunks().replace_schema_metadata({b"piece": told.encode()})
     unfinished = folder / f"{uuid.uuid4().hex}{_UNFINISHED}"
-    with unfinished.open("wb") as file:
-        with pa.ipc.new_file(file, named.schema) as writer:
+    with unfinished.open("wb") as stream:
+        with pa.ipc.new_file(stream, named.schema) as writer:
             writer.write_table(named)
-        file.flush()
-        os.fsync(file.fileno())
+        stream.flush()
+        os.fsync(stream.fileno())
     unfinished.replace(folder / piece.name)
     return int((folder / piece.name).stat().st_size)
 
@@ -67,8 +70,10 @@ def read(path: Path) -> tuple[Piece, pa.Table] | None:
         with pa.memory_map(str(path)) as source:
             rows = pa.ipc.open_file(source).read_all()
         told = json.loads(rows.schema.metadata[b"piece"])
-        piece = Piece(DataFile(told["location"], told["rows"]), tuple(told["columns"]), told["sorted_keys"])
-        trusted = told["format"] == _FORMAT.decode() and piece.name == path.name
+        piece = Piece(
+            DataFile(told["table"], told["location"], told["rows"]), tuple(told["columns"]), told["sorted_keys"]
+        )
+        trusted = told["format"] == _FORMAT and piece.name == path.name
         whole = piece.sorted_keys or rows.num_rows == piece.file.rows
         fits = rows.num_columns == (2 if piece.sorted_keys else len(piece.columns))
     except (pa.ArrowInvalid, OSError, KeyError, TypeError, ValueError):

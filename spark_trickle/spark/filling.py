@@ -54,8 +54,11 @@ class Lacking:
     """Columns of data files of one table that are not there."""
 
     table: TableName
+    java: JavaTable
+    tasks: Java
+    """All files of the version, as Iceberg reads them."""
     files: Mapping[DataFile, int]
-    """All files of the version, by their places in its list."""
+    """Their places in that list."""
     columns: Mapping[DataFile, tuple[Kind, ...]]
     names: Mapping[str, str]
     """What columns are called, by what tells them apart."""
@@ -94,14 +97,13 @@ class Filler:
         self._lock = threading.Lock()
         self._closed = False
 
-    def fill(self, session: SparkSession, feed: ChangeFeed, java: JavaTable, tasks: Java, lacking: Lacking) -> bool:
+    def fill(self, session: SparkSession, feed: ChangeFeed, lacking: Lacking) -> bool:
         """Bring what is lacking; False: it is too much to wait for, or to be kept at all."""
         if lacking.bytes > self._cache.most_bytes or lacking.widest > BATCH_BYTES:
             return False
         if lacking.rows <= NOW_ROWS:
-            self._bring(session, feed, java, tasks, lacking)
-            return True
-        self._later(str(java.uuid()), session, java, tasks, lacking)
+            return self._bring(session, feed, lacking)
+        self._later(str(lacking.java.uuid()), session, lacking)
         return False
 
     def settle(self) -> None:
@@ -118,7 +120,7 @@ class Filler:
         if pool is not None:
             pool.shutdown(wait=True, cancel_futures=True)
 
-    def _later(self, uuid: str, session: SparkSession, java: JavaTable, tasks: Java, lacking: Lacking) -> None:
+    def _later(self, uuid: str, session: SparkSession, lacking: Lacking) -> None:
         """One table after the other. Where there was no room for what was brought, or it failed, not again at once."""
         with self._lock:
             self._running = {key: each for key, each in self._running.items() if not each.done()}
@@ -129,42 +131,57 @@ class Filler:
                 return
             self._begun.put(uuid, _Begun(time.monotonic(), self._cache.let_go))
             self._pool = self._pool or ThreadPoolExecutor(1, "trickle-rows")
-            work = partial(self._beside, uuid, session.newSession(), java, tasks, lacking)
+            work = partial(self._beside, uuid, session.newSession(), lacking)
             self._running[uuid] = self._pool.submit(work)
 
-    def _beside(self, uuid: str, session: SparkSession, java: JavaTable, tasks: Java, lacking: Lacking) -> None:
+    def _beside(self, uuid: str, session: SparkSession, lacking: Lacking) -> None:
         """In a session of its own, beside whatever else is done."""
         begun = time.monotonic()
         feed = ChangeFeed(session)
         try:
-            with spark_errors(f"reading '{lacking.table}'"), active(session), fair_share(session):
-                self._bring(session, feed, java, tasks, lacking)
-        except StreamTableError as err:
-            # Spark reads the table itself, as it did before: nobody gets a wrong answer, or none.
-            _LOG.warning("rows of %s are not kept for lookups: %s", lacking.table, err)
-            self._begun.put(uuid, _Begun(begun, -1))
-        else:
-            took = time.monotonic() - begun
-            _LOG.info("rows of %s are kept for lookups: %d rows in %.1f s", lacking.table, lacking.rows, took)
+            with active(session), fair_share(session):
+                if self._bring(session, feed, lacking):
+                    took = time.monotonic() - begun
+                    _LOG.info("rows of %s are kept for lookups: %d rows in %.1f s", lacking.table, lacking.rows, took)
+                else:
+                    self._begun.put(uuid, _Begun(begun, -1))
         finally:
             feed.release()
 
-    def _bring(self, session: SparkSession, feed: ChangeFeed, java: JavaTable, tasks: Java, lacking: Lacking) -> None:
-        for files, kinds in _batches(lacking.columns):
-            if self._closed:
-                return
-            picked = static(session, "java.util.ArrayList")()
-            for file in files:
-                picked.add(tasks.get(lacking.files[file]))
-            names = [lacking.names[kind.id] for kind in kinds]
-            frame = feed.every_row(java, picked, names)
-            # Of one file it need not be said with each row which it is. What is deleted comes along only if asked for.
-            rows = fetch(frame.drop("_file") if len(files) == 1 else frame).drop_columns("_deleted")
-            for file in files:
-                self._cache.put(file, dict(zip(kinds, _columns(rows, file, kinds), strict=True)))
-        for file in lacking.unsorted:
-            if not self._closed:
-                self._cache.sort(file, lacking.key)
+    def _bring(self, session: SparkSession, feed: ChangeFeed, lacking: Lacking) -> bool:
+        """Bring all of it; False: something went wrong, which is logged. Then Spark reads the table itself, as it would
+        without a cache: nobody gets a wrong answer, or none.
+        """
+        try:
+            with spark_errors(f"reading '{lacking.table}'"):
+                for files, kinds in _batches(lacking.columns):
+                    if self._closed:
+                        return False
+                    self._bring_batch(session, feed, lacking, files, kinds)
+                for file in lacking.unsorted:
+                    if not self._closed:
+                        self._cache.sort(file, lacking.key)
+        except StreamTableError as err:
+            _LOG.warning("rows of %s are not kept for lookups: %s", lacking.table, err)
+            return False
+        return True
+
+    def _bring_batch(
+        self,
+        session: SparkSession,
+        feed: ChangeFeed,
+        lacking: Lacking,
+        files: Sequence[DataFile],
+        kinds: Sequence[Kind],
+    ) -> None:
+        picked = static(session, "java.util.ArrayList")()
+        for file in files:
+            picked.add(lacking.tasks.get(lacking.files[file]))
+        frame = feed.every_row(lacking.java, picked, [lacking.names[kind.id] for kind in kinds])
+        # Of one file it need not be said with each row which it is. What is deleted comes along only if asked for.
+        rows = fetch(frame.drop("_file") if len(files) == 1 else frame).drop_columns("_deleted")
+        for file in files:
+            self._cache.put(file, dict(zip(kinds, _columns(rows, file, kinds), strict=True)))
 
 
 def _batches(

@@ -26,7 +26,7 @@ from spark_trickle.spark.readers import Columns, Readers
 from spark_trickle.spark.turns import Turns
 from spark_trickle.storage.arrow_types import arrow_type
 from spark_trickle.storage.deletes import DeadRows
-from spark_trickle.storage.iceberg import JavaTable, load, static
+from spark_trickle.storage.iceberg import Java, JavaTable, load, static
 from spark_trickle.storage.newest import Newest
 from spark_trickle.storage.windows import FileState
 
@@ -40,6 +40,8 @@ MOST_ROWS = 500_000
 MOST_TEXTS = 20_000_000
 """Of a column of texts all rows are looked at, which is worth it up to so many."""
 MOST_SHAPES = 2_000
+OF_ICEBERG = ("_file", "_pos", "_deleted")
+"""Where a column of a user's is called so, Iceberg cannot say which row is which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,7 @@ class Lookups:
     """Smaller tables are read by whoever needs them."""
     filler: Filler
     dead: DeadRows = field(default_factory=DeadRows)
-    _shapes: Newest[tuple[str, int], _Shape] = field(default_factory=lambda: Newest(MOST_SHAPES))
+    _shapes: Newest[tuple[str, int, str], _Shape] = field(default_factory=lambda: Newest(MOST_SHAPES))
     _turns: Turns = field(default_factory=Turns)
 
     @property
@@ -116,11 +118,11 @@ class Lookups:
         if not _kept_by_position(states) or (wanted.numbers is None and sum(s.rows for s in states) > MOST_TEXTS):
             return None
         with self._turns.of(str(java.uuid())):
-            lacking = self._lacking(str(java.uuid()), asking, shape, key, states)
-            if lacking is not None and not self.filler.fill(session, feed, java, tasks, lacking):
+            lacking = self._lacking(java, tasks, asking, shape, key, states)
+            if lacking is not None and not self.filler.fill(session, feed, lacking):
                 return None
         dead = self.dead.of(session, java, tasks, states)
-        live = [LiveFile(DataFile(s.location, s.rows), rows) for s, rows in zip(states, dead, strict=True)]
+        live = [LiveFile(file, rows) for file, rows in zip(_data_files(java, states), dead, strict=True)]
         rows = self.cache.find(live, key, wanted, list(kinds.values()), asking.most_rows)
         if rows is None:
             return None
@@ -142,24 +144,24 @@ class Lookups:
         kinds = self._shape(session, java).named(rows.column_names)
         columns = {kind: rows.column(name).combine_chunks().cast(kind.type) for name, kind in kinds.items()}
         if columns:
-            self.cache.put(DataFile(location, rows.num_rows), columns)
+            self.cache.put(DataFile(str(java.uuid()), location, rows.num_rows), columns)
 
     def _lacking(
-        self, uuid: str, asking: Asking, shape: _Shape, key: Kind, states: Sequence[FileState]
+        self, java: JavaTable, tasks: Java, asking: Asking, shape: _Shape, key: Kind, states: Sequence[FileState]
     ) -> Lacking | None:
         """What has to be brought first, with the columns that others read: each data file is read once."""
-        files = {DataFile(state.location, state.rows): place for place, state in enumerate(states)}
+        files = {file: place for place, file in enumerate(_data_files(java, states))}
         mine = shape.named(asking.columns)
         needed = tuple(dict.fromkeys((*mine.values(), key)))
         missing = self.cache.missing(files, needed)
         unsorted = self.cache.unsorted(files, key) if is_number(key.type) else []
         if not missing and not unsorted:
             return None
-        theirs = shape.named(name for each in self.readers.columns(uuid) for name in each)
+        theirs = shape.named(name for each in self.readers.columns(str(java.uuid())) for name in each)
         wider = self.cache.missing(missing, tuple(dict.fromkeys((*needed, *theirs.values()))))
         names = {kind.id: name for name, kind in (*theirs.items(), *mine.items())}
         names[key.id] = asking.column
-        return Lacking(asking.table, files, wider, names, key, tuple(unsorted))
+        return Lacking(asking.table, java, tasks, files, wider, names, key, tuple(unsorted))
 
     def _shape(self, session: SparkSession, java: JavaTable) -> _Shape:
         version = _version(java)
@@ -170,16 +172,24 @@ class Lookups:
         return found
 
 
-def _version(java: JavaTable) -> tuple[str, int]:
-    return str(java.uuid()), int(java.schema().schemaId())
+def _data_files(java: JavaTable, states: Iterable[FileState]) -> list[DataFile]:
+    table = str(java.uuid())
+    return [DataFile(table, state.location, state.rows) for state in states]
+
+
+def _version(java: JavaTable) -> tuple[str, int, str]:
+    # What a file without numbers of columns holds is told by this property, which may change.
+    mapping = java.properties().get("schema.name-mapping.default")
+    return str(java.uuid()), int(java.schema().schemaId()), str(mapping or "")
 
 
 def _shape_of(session: SparkSession, java: JavaTable) -> _Shape:
     described = json.loads(static(session, "org.apache.iceberg.SchemaParser").toJson(java.schema()))
     converted = static(session, "org.apache.iceberg.spark.SparkSchemaUtil").convert(java.schema())
-    # What a file without numbers of columns holds is told by this property, which may change.
-    mapping = java.properties().get("schema.name-mapping.default") or ""
+    _, _, mapping = _version(java)
     kinds: dict[str, Kind] = {}
+    if any(column["name"].lower() in OF_ICEBERG for column in described["fields"]):
+        return _Shape(kinds, t.StructType.fromJson(json.loads(converted.json())))
     for column in described["fields"]:
         kind = arrow_type(column["type"])
         if kind is not None:

@@ -6,6 +6,7 @@ import datetime
 import decimal
 import tempfile
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ def columns(rows: list[Row]) -> dict[Kind, pa.Array]:
 
 
 def filled(cache: RowCache, files: dict[str, list[Row]]) -> list[DataFile]:
-    made = [DataFile(name, len(rows)) for name, rows in files.items()]
+    made = [DataFile("u", name, len(rows)) for name, rows in files.items()]
     for file, rows in zip(made, files.values(), strict=True):
         if rows:
             cache.put(file, columns(rows))
@@ -78,7 +79,7 @@ def test_columns_come_back_as_they_went(rows: list[Row]) -> None:
 
 
 def test_days_and_shorter_integers_are_keys_too(tmp_path: Path) -> None:
-    cache, file = RowCache(tmp_path, LARGE), DataFile("f", 3)
+    cache, file = RowCache(tmp_path, LARGE), DataFile("u", "f", 3)
     day = Kind("d", pa.date32())
     days = [datetime.date(1, 1, 1), None, datetime.date(9999, 12, 31)]
     cache.put(file, {day: pa.array(days, pa.date32())})
@@ -101,11 +102,15 @@ def test_too_many_rows_are_told_before_they_are_gathered(tmp_path: Path) -> None
 def test_what_is_not_there_is_missing_and_never_an_answer(tmp_path: Path) -> None:
     cache = RowCache(tmp_path, LARGE)
     file = filled(cache, {"f": [(1, "a", None)]})[0]
-    other, column = DataFile("g", 1), Kind("9", pa.int64())
-    assert cache.missing([file, other, DataFile("empty", 0)], [KEY, column]) == {file: (column,), other: (KEY, column)}
+    other, column = DataFile("u", "g", 1), Kind("9", pa.int64())
+    assert cache.missing([file, other, DataFile("u", "empty", 0)], [KEY, column]) == {
+        file: (column,),
+        other: (KEY, column),
+    }
     wanted = Wanted.of(pa.array([1]))
     assert cache.find([LiveFile(file, NOBODY), LiveFile(other, NOBODY)], KEY, wanted, [KEY], 9) is None
     assert cache.find([LiveFile(file, NOBODY)], KEY, wanted, [column], 9) is None
+    assert cache.missing([replace(file, table="another table with that file")], [KEY])
     assert cache.unsorted([file, other], KEY) == [other], "a lookup has put the keys in order"
 
 
@@ -180,3 +185,13 @@ def test_threads_look_up_while_others_fill_and_evict(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_a_disk_that_cannot_be_written_turns_the_cache_off_and_fails_nobody(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").write_text("no folder", encoding="utf-8")
+    cache = RowCache(tmp_path / "file" / "rows", LARGE)
+    file = filled(cache, {"f": [(1, "a", None)]})[0]
+    assert cache.most_bytes == 0 and "is off until the next start" in caplog.text
+    assert cache.find([LiveFile(file, NOBODY)], KEY, Wanted.of(pa.array([1])), [KEY], 9) is None
