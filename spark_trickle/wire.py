@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
 
 from spark_trickle.catalog.catalog import Catalog
 from spark_trickle.catalog.rereading import CutReader
@@ -235,6 +236,9 @@ def _rows_folder(settings: Settings) -> Path:
     """Where the cache of rows is: with the files of a lake in a folder, else where the user's caches are."""
     if settings.row_cache_folder:
         return Path(settings.row_cache_folder).expanduser().absolute()
+    parts = urlsplit(settings.warehouse)
+    if parts.scheme == "file":
+        return Path(unquote(parts.path)) / ROWS_FOLDER
     if "://" not in settings.warehouse:
         return Path(settings.warehouse).expanduser().absolute() / ROWS_FOLDER
     home = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()

@@ -16,6 +16,25 @@ _REPEATED = 8
 _MOST_TEXTS = 30_000
 
 
+_TEXT_BYTES = 12
+"""Of a text, about: many columns of texts have few values."""
+
+
+def bytes_kept(kind: pa.DataType) -> int:
+    """What a value takes here, about."""
+    if pa.types.is_decimal128(kind):
+        return 8 if kind.precision <= MOST_DIGITS else 16
+    return bytes_of(kind)
+
+
+def bytes_of(kind: pa.DataType) -> int:
+    """What a value takes in Arrow, about."""
+    try:
+        return max(1, int(kind.bit_width) // 8)
+    except ValueError:  # of no fixed width
+        return _TEXT_BYTES
+
+
 def encoded(values: pa.Array) -> pa.Array:
     """The column as it is kept."""
     kind = values.type

@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 from spark_trickle.errors import InternalError, StreamTableError
 from spark_trickle.names import TableName
 from spark_trickle.rows.cache import Kind, RowCache
+from spark_trickle.rows.encoding import bytes_kept, bytes_of
 from spark_trickle.rows.pieces import DataFile
 from spark_trickle.spark.failures import spark_errors
 from spark_trickle.spark.jobs import fair_share
@@ -41,12 +42,12 @@ NOW_ROWS = 500_000
 """Up to so many missing rows are brought while somebody waits."""
 BATCH_ROWS = 250_000
 """Small files are brought together, up to so many rows."""
-BATCH_BYTES = 512 * 1024 * 1024
-"""A data file of more bytes in memory is not brought: its rows travel through the driver in one piece."""
+BATCH_BYTES = 256 * 1024 * 1024
+"""What travels to the driver in one piece, about: of a large data file some columns at a time."""
+MOST_BYTES = 3 * BATCH_BYTES
+"""A single column of a data file that takes more is not brought: Spark collects a gigabyte at the most."""
 AGAIN_SECONDS = 600.0
 """What was brought beside the refreshes and is gone again, because there is no room for it, waits so long."""
-_WIDTH = 24
-"""Bytes of a value, at the most, as it travels: of long texts more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +73,14 @@ class Lacking:
 
     @property
     def bytes(self) -> int:
-        return sum(file.rows * len(kinds) * _WIDTH for file, kinds in self.columns.items())
+        """What it will take when it is kept, about."""
+        return sum(file.rows * sum(bytes_kept(kind.type) for kind in kinds) for file, kinds in self.columns.items())
 
     @property
     def widest(self) -> int:
-        return max((file.rows * len(kinds) * _WIDTH for file, kinds in self.columns.items()), default=0)
+        """Bytes of the largest column of a data file, about."""
+        sizes = (file.rows * bytes_of(kind.type) for file, kinds in self.columns.items() for kind in kinds)
+        return max(sizes, default=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +103,7 @@ class Filler:
 
     def fill(self, session: SparkSession, feed: ChangeFeed, lacking: Lacking) -> bool:
         """Bring what is lacking; False: it is too much to wait for, or to be kept at all."""
-        if lacking.bytes > self._cache.most_bytes or lacking.widest > BATCH_BYTES:
+        if lacking.bytes > self._cache.most_bytes or lacking.widest > MOST_BYTES:
             return False
         if lacking.rows <= NOW_ROWS:
             return self._bring(session, feed, lacking)
@@ -187,18 +191,35 @@ class Filler:
 def _batches(
     columns: Mapping[DataFile, tuple[Kind, ...]],
 ) -> Iterator[tuple[Sequence[DataFile], tuple[Kind, ...]]]:
-    """Files that lack the same columns, small ones together."""
+    """Files that lack the same columns, small ones together, and of large ones some columns at a time."""
     alike: dict[tuple[Kind, ...], list[DataFile]] = defaultdict(list)
     for file, kinds in columns.items():
         alike[kinds].append(file)
     for kinds, files in alike.items():
-        batch: list[DataFile] = []
-        for file in files:
-            if batch and sum(each.rows for each in batch) + file.rows > BATCH_ROWS:
-                yield batch, kinds
-                batch = []
-            batch.append(file)
-        yield batch, kinds
+        for batch in _together(files):
+            for some in _groups(kinds, sum(file.rows for file in batch)):
+                yield batch, some
+
+
+def _together(files: Iterable[DataFile]) -> Iterator[list[DataFile]]:
+    batch: list[DataFile] = []
+    for file in files:
+        if batch and sum(each.rows for each in batch) + file.rows > BATCH_ROWS:
+            yield batch
+            batch = []
+        batch.append(file)
+    yield batch
+
+
+def _groups(kinds: Sequence[Kind], rows: int) -> Iterator[tuple[Kind, ...]]:
+    """Columns that travel together."""
+    group: list[Kind] = []
+    for kind in kinds:
+        if group and rows * sum(bytes_of(each.type) for each in (*group, kind)) > BATCH_BYTES:
+            yield tuple(group)
+            group = []
+        group.append(kind)
+    yield tuple(group)
 
 
 def _columns(rows: pa.Table, file: DataFile, kinds: Iterable[Kind]) -> list[pa.Array]:

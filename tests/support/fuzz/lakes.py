@@ -69,7 +69,12 @@ def random_lake(
 
 
 def tiny_limits(random: Random) -> dict[str, int]:
-    return {name: random.choice((0, 0, 1, 2, 5)) for name in LIMITS}
+    limits = {name: random.choice((0, 0, 1, 2, 5)) for name in LIMITS}
+    if random.random() < 0.5:
+        # Small changes of large tables: what is beside them is looked up, in a cache that may have no room, or be off.
+        del limits["small_change_rows"]
+        limits |= {"lookup_table_rows": 0, "held_table_rows": 0, "row_cache_bytes": random.choice((1 << 30, 30_000, 0))}
+    return limits
 
 
 def _query(random: Random, sources: tuple[Source, ...]) -> Written:
