@@ -152,6 +152,13 @@ def _running(
     return Condition(state=State.FRESH, because=f"{what} changed; it is not due yet", since=since, due_at=due)
 
 
+def overdue(condition: Condition, rhythm: Rhythm, now: datetime) -> bool:
+    """Whether a change is not in that its schedule promised, whatever holds it. Not while it is being refreshed."""
+    since = condition.behind_since
+    running = condition.state is State.REFRESHING
+    return not running and since is not None and now > promised(rhythm, since) + GRACE
+
+
 def promised(rhythm: Rhythm, since: datetime) -> datetime:
     """By when a change of that moment should be in."""
     return due_at(rhythm, since) if rhythm.declared else since + UNPROMISED

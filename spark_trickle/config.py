@@ -11,6 +11,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -34,10 +35,23 @@ FILE_NAME = "trickle.toml"
 DATABASE_NAME = "trickle.db"
 ROWS_FOLDER = ".rows"
 MASK = "***"
+_MAY_HOLD_SECRETS = ("on_failure", "on_fuse", "on_late", "openlineage")
 
 _SECRET_KEY = re.compile(r"secret|password|token|credential|access[._-]?key", re.IGNORECASE)
 _URL_PASSWORD = re.compile(r"(?P<before>://[^/?#:@]*:)[^/?#]*(?=@)")
 _URL_OPTION = re.compile(r"(?P<before>[?&](?:ssl)?password=)[^&#]*", re.IGNORECASE)
+
+
+class LogFormat(StrEnum):
+    TEXT = "text"
+    JSON = "json"
+
+
+class LogLevel(StrEnum):
+    DEBUG = "DEBUG"
+    INFO = "INFO"
+    WARNING = "WARNING"
+    ERROR = "ERROR"
 
 
 class Settings(BaseSettings):
@@ -118,6 +132,22 @@ class Settings(BaseSettings):
     history_retention_days: int = Field(default=90, ge=0)
     """Days that history is kept. 0: for ever."""
 
+    log_file: str = ""
+    """File that log lines are added to, and from the command line what Java says. Empty: none, the program decides."""
+    log_format: LogFormat = LogFormat.TEXT
+    """How lines are written there, and by `trickle run`: `text`, or `json` with one object a line."""
+    log_level: LogLevel = LogLevel.INFO
+    """The least important lines that are written: `DEBUG`, `INFO`, `WARNING`, `ERROR`."""
+    on_failure: str = ""
+    """What is told when a refresh fails: an `http(s)://` address, to which JSON is posted, or a command, which gets it
+    on standard input."""
+    on_fuse: str = ""
+    """The same when a fuse blows."""
+    on_late: str = ""
+    """The same when a scheduler sees that a change is not in though the schedule promised it."""
+    openlineage: str = ""
+    """Where OpenLineage events of refreshes go: an `http(s)://` address, or a file, one event a line."""
+
     @field_validator("spark_master")
     @classmethod
     def _with_a_jvm_of_its_own(cls, value: str) -> str:
@@ -155,6 +185,9 @@ class Settings(BaseSettings):
     def shown(self, key: str) -> str:
         """The value as text, without secrets."""
         value = getattr(self, key)
+        if key in _MAY_HOLD_SECRETS:
+            # The address of a webhook is its password, too; so may be what a command is given.
+            return mask_webhook(value)
         if isinstance(value, dict):
             return str({name: MASK if is_secret(name) else mask_url(text) for name, text in value.items()})
         return mask_url(str(value))
@@ -219,6 +252,19 @@ def mask_url(text: str) -> str:
     'postgresql+psycopg://ann:***@db/lake?sslmode=require&password=***'
     """
     return _URL_OPTION.sub(rf"\g<before>{MASK}", _URL_PASSWORD.sub(rf"\g<before>{MASK}", text))
+
+
+def mask_webhook(text: str) -> str:
+    """What of a hook may be shown: whom it tells, and nothing of the path or the arguments.
+
+    >>> mask_webhook("https://ann:pw@chat.example/services/T0/B0/secret"), mask_webhook("/bin/page --key k")
+    ('https://chat.example/***', '/bin/page ***')
+    """
+    parts = urlsplit(text)
+    if parts.scheme in ("http", "https"):
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}/{MASK}"
+    command, _, rest = text.partition(" ")
+    return f"{command} {MASK}" if rest else command
 
 
 def _file() -> Path | None:

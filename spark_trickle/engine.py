@@ -233,11 +233,14 @@ class Engine(DefinitionCalls, GateCalls, GroupCalls, WatermarkCalls, FuseCalls):
         """One pass of the scheduler, at one cut: refreshes what is due and not held. `now` pretends another moment."""
         if now is not None and now.tzinfo is None:
             raise UserError(f"{now} has no time zone", hint="For example datetime.now(UTC)")
-        return self._parts.scheduler.tick(now)
+        report = self._parts.scheduler.tick(now)
+        self._parts.lateness.look()
+        return report
 
     def run(self, until: datetime | None = None, told: Callable[[TickReport], None] = lambda _: None) -> None:
         """The scheduler: ticks until then, or until SIGTERM or SIGINT. Waits while another one is at work."""
-        self._parts.scheduler.run(until, told)
+        with self._parts.lateness.watching():
+            self._parts.scheduler.run(until, told)
 
     def dependency_tree(self, name: str | None = None) -> str:
         """The graph as an indented tree, of all or of one."""
@@ -296,7 +299,8 @@ class Engine(DefinitionCalls, GateCalls, GroupCalls, WatermarkCalls, FuseCalls):
             require_allowed(deeds, self._parts.catalog.cut_of_lake())
         if deeds.writes and self._has_followers():
             return self._in_transaction(text)
-        with spark_errors("running the statement"), sql_errors("the statement"):
+        tables = self._parts.catalog.cut_of_lake
+        with spark_errors("running the statement"), sql_errors("the statement", lambda: tables().pointers):
             return self.spark.sql(text)
 
     def _has_followers(self) -> bool:

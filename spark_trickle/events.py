@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
 from spark_trickle.model.refresh import RefreshOutcome
+from spark_trickle.model.tick import TickReport
 
 
 class Step(StrEnum):
@@ -72,7 +74,32 @@ class Noticed:
     notice: str
 
 
-Event = StepReached | RefreshFinished | RefreshFailed | Retrying | Noticed
+@dataclass(frozen=True, slots=True)
+class FuseBlown:
+    """More has changed than the fuse of a stream table allows; it waits for somebody to look."""
+
+    table: str
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """A change is not in though the schedule of a stream table promised it. Told when it begins to be so."""
+
+    table: str
+    because: str
+    since: datetime
+    """When the change was made."""
+
+
+@dataclass(frozen=True, slots=True)
+class TickFinished:
+    """The scheduler has done one pass."""
+
+    report: TickReport
+
+
+Event = StepReached | RefreshFinished | RefreshFailed | Retrying | Noticed | FuseBlown | Late | TickFinished
 
 Observer = Callable[[Event], None]
 """Is told of each event, in the thread where it happened; several may at once. What it raises stops the refresh."""

@@ -81,7 +81,7 @@ class Snapshot:
             )
 
         def make() -> DataFrame:
-            with sql_errors("the query"):
+            with sql_errors("the query", self._here.heads):
                 return self.spark.sql(text)
 
         with spark_errors("reading a snapshot"):

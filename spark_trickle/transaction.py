@@ -110,7 +110,7 @@ class Transaction:
                 "transaction, nor be followed by IMMEDIATE stream tables",
                 hint="Write the statement itself, or its text and names as constants",
             )
-        with spark_errors("running a statement of the transaction"), sql_errors("the statement"):
+        with spark_errors("running a statement of the transaction"), sql_errors("the statement", self._here.heads):
             return self._here.session.sql(text)
 
     def table(self, name: str) -> DataFrame:

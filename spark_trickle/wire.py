@@ -27,6 +27,10 @@ from spark_trickle.fusing import Fusing
 from spark_trickle.gating import Gating
 from spark_trickle.graph.units import plan_units
 from spark_trickle.grouping import Grouping
+from spark_trickle.hooks import Hooks, Mailbox
+from spark_trickle.lateness import Lateness
+from spark_trickle.lineage import Lineage
+from spark_trickle.logs import configure
 from spark_trickle.model.publication import Cut
 from spark_trickle.names import TableName
 from spark_trickle.ports import Workbench
@@ -86,11 +90,14 @@ class Parts:
     fusing: Fusing
     scheduler: Scheduler
     watch: Watch
+    lateness: Lateness
+    mailbox: Mailbox
     notify: Observer
 
     def close(self) -> None:
         self.scheduler.close()
         self.lake.close()
+        self.mailbox.close()
         self.workspaces.close()
         self.elsewhere.close()
         self.sessions.stop()
@@ -100,7 +107,9 @@ class Parts:
 def assemble(settings: Settings, spark: SparkSession | None, observers: Iterable[Observer]) -> Parts:
     """Put the parts together; starts nothing but the database."""
     refuse_ours(settings.spark_conf)
-    watching = tuple(observers)
+    configure(settings.log_file, settings.log_format, settings.log_level)
+    mailbox = Mailbox()
+    watching = [*observers]
 
     def notify(event: Event) -> None:
         for observer in watching:
@@ -118,6 +127,8 @@ def assemble(settings: Settings, spark: SparkSession | None, observers: Iterable
     elsewhere = Elsewhere(sessions.catalogs, lambda _: _scouting(workspaces))
     workspaces = Workspaces(sessions, warehouse, elsewhere)
     lake, clock = _lake(settings, workspaces), SystemClock()
+    watch = _watch(settings, catalog, clock)
+    lateness = Lateness(watch, notify, _tell_others(settings, warehouse, catalog, mailbox, watching))
     refresher = Refresher(
         catalog=catalog,
         lake=lake,
@@ -146,9 +157,29 @@ def assemble(settings: Settings, spark: SparkSession | None, observers: Iterable
         _watermarking(settings, catalog, clock, sessions, elsewhere),
         Fusing(catalog, clock, settings.fuse_default_ceiling, sessions.named),
         scheduler,
-        _watch(settings, catalog, clock),
+        watch,
+        lateness,
+        mailbox,
         notify,
     )
+
+
+def _tell_others(
+    settings: Settings, warehouse: str, catalog: Catalog, mailbox: Mailbox, observers: list[Observer]
+) -> bool:
+    """Add who tells the world outside; gives whether it wants to know who is late."""
+
+    def query_of(name: str) -> str | None:
+        table = next((each for each in catalog.stream_tables() if str(each.name) == name), None)
+        return None if table is None else table.query
+
+    targets = {"on_failure": settings.on_failure, "on_fuse": settings.on_fuse, "on_late": settings.on_late}
+    hooks = Hooks(mailbox, targets, warehouse)
+    observers.append(hooks)
+    if settings.openlineage:
+        lake = warehouse if "://" in warehouse else Path(warehouse).as_uri()
+        observers.append(Lineage(mailbox, settings.openlineage, lake, query_of))
+    return hooks.wants("on_late")
 
 
 def _sessions(settings: Settings, catalog: Catalog, warehouse: str, spark: SparkSession | None) -> Sessions:

@@ -26,7 +26,8 @@ from spark_trickle.cli import (
     tables,
     watermarks,
 )
-from spark_trickle.cli.output import OutputFormat, output_for, show_notices
+from spark_trickle.cli.lines import show_notices
+from spark_trickle.cli.output import OutputFormat, output_for
 from spark_trickle.cli.session import Session, session_of
 from spark_trickle.errors import StreamTableError
 

@@ -7,7 +7,6 @@ logs. What a value means is not known here beyond which of its fields make good 
 from __future__ import annotations
 
 import json
-import logging
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -146,26 +145,6 @@ class TextOutput(_Streams):
 
 def output_for(format: OutputFormat) -> Output:
     return JsonOutput() if format is OutputFormat.JSON else TextOutput()
-
-
-class _Notices(logging.Handler):
-    """Warnings of the engine as notices. Errors are not repeated: they are raised, and shown once."""
-
-    def __init__(self, output: Output) -> None:
-        super().__init__(logging.WARNING)
-        self._output = output
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if record.levelno < logging.ERROR:
-            self._output.progress(f"notice: {record.getMessage()}")
-
-
-def show_notices(output: Output) -> None:
-    """Show what the engine has to say beside its results."""
-    logger = logging.getLogger("spark_trickle")
-    for handler in [handler for handler in logger.handlers if isinstance(handler, _Notices)]:
-        logger.removeHandler(handler)
-    logger.addHandler(_Notices(output))
 
 
 @contextmanager

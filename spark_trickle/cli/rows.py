@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 def fetch(frame: DataFrame, limit: int) -> Rows:
     """The first rows of a result; one more is asked for, to know whether there are more."""
-    found = frame.take(limit + 1)
+    from spark_trickle.spark.failures import spark_errors
+
+    with spark_errors("reading the rows"):
+        found = frame.take(limit + 1)
     rows = tuple(tuple(_plain(cell) for cell in row) for row in found[:limit])
     return Rows(tuple(frame.columns), rows, truncated=len(found) > limit)
 

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
+from spark_trickle.cli.lines import lines_on
 from spark_trickle.cli.output import JsonOutput
-from spark_trickle.cli.session import quiet_children, session_of
+from spark_trickle.cli.session import session_of
 from spark_trickle.model.schedule import parse_duration
 from spark_trickle.model.stream_table import Status
 from spark_trickle.model.tick import TickReport
@@ -23,7 +24,7 @@ def tick(context: typer.Context) -> None:
     """
     session = session_of(context)
     # Spark starts only if something is due.
-    with quiet_children(session.debug), session.working("refreshing what is due ..."):
+    with session.quiet(), session.working("refreshing what is due ..."):
         report = session.engine.tick()
     session.output.show(report)
     stopped = [each for each in session.engine.stream_tables() if each.status is Status.ERROR]
@@ -43,25 +44,22 @@ def run(
     shown: set[tuple[str, str]] = set()
 
     def told(report: TickReport) -> None:
-        # A line when something happened; a skip when it begins, not every second.
+        # Refreshes are logged where they happen; a skip when it begins, not every second.
         skipped = {(each.name, each.reason) for each in report.skipped}
-        if not report.idle or skipped - shown:
-            if isinstance(session.output, JsonOutput):
-                session.output.line(report)
-            else:
-                session.output.progress(f"{_now()} {report}")
+        if (not report.idle or skipped - shown) and isinstance(session.output, JsonOutput):
+            session.output.line(report)
+        for name, reason in sorted(skipped - shown):
+            log.info("skipped %s: %s", name, reason)
         shown.clear()
         shown.update(skipped)
 
-    session.output.progress(f"{_now()} scheduling; Ctrl-C stops")
-    with quiet_children(session.debug):
-        session.engine.run(None if limit is None else _until(limit), told)
-    session.output.progress(f"{_now()} stopped")
+    settings = session.engine.settings
+    with lines_on(session.output, settings.log_format, settings.log_level) as log:
+        log.info("scheduling; Ctrl-C stops")
+        with session.quiet():
+            session.engine.run(None if limit is None else _until(limit), told)
+        log.info("stopped")
 
 
 def _until(limit: timedelta) -> datetime:
     return datetime.now().astimezone() + limit
-
-
-def _now() -> str:
-    return datetime.now().astimezone().strftime("%Y-%m-%d %H:%M:%S")

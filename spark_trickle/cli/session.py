@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 import tempfile
@@ -10,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import typer
 
@@ -54,10 +53,8 @@ class Session:
         """The engine with Spark running, which takes some seconds the first time."""
         engine = self.engine
         if not self._spark_started:
-            with quiet_children(self.debug), self.working("starting Spark ..."):
+            with self.quiet(), self.working("starting Spark ..."):
                 _ = engine.spark
-            if not self.debug:
-                quiet_traces()
             self._spark_started = True
         return engine
 
@@ -65,6 +62,12 @@ class Session:
     def json(self) -> bool:
         """Whether a program reads the output."""
         return isinstance(self.output, JsonOutput)
+
+    @contextmanager
+    def quiet(self) -> Iterator[None]:
+        """Without what Java says on the screen, for where Spark may be started on the way."""
+        with quiet_children(self.debug, self.engine.settings.log_file):
+            yield
 
     @contextmanager
     def working(self, message: str) -> Iterator[None]:
@@ -94,17 +97,19 @@ def require_lake(warehouse: str | None, catalog: str | None) -> None:
 
 
 @contextmanager
-def quiet_children(debug: bool) -> Iterator[None]:
+def quiet_children(debug: bool, log_file: str = "") -> Iterator[None]:
     """Keep what programs started in here write to standard error off the screen; Spark has a lot to say.
 
-    They keep writing there for as long as they live. If the block fails, the end of what they wrote is shown.
+    They keep writing there for as long as they live: into the log file, if there is one. If the block fails, the end of
+    what they wrote is shown.
     """
     if debug:
         yield
         return
     ours = sys.stderr
-    with tempfile.TemporaryFile("w+", errors="replace") as log, os.fdopen(os.dup(2), "w", buffering=1) as screen:
+    with _log(log_file) as log, os.fdopen(os.dup(2), "w", buffering=1) as screen:
         sys.stderr = screen
+        before = log.seek(0, os.SEEK_END)
         os.dup2(log.fileno(), 2)
         failed = True
         try:
@@ -114,19 +119,18 @@ def quiet_children(debug: bool) -> Iterator[None]:
             os.dup2(screen.fileno(), 2)
             sys.stderr = ours
             if failed:
-                log.seek(0)
+                log.seek(before)
                 ours.writelines(log.readlines()[-_LINES_OF_A_FAILURE:])
 
 
 _LINES_OF_A_FAILURE = 15
 
 
-def quiet_traces() -> None:
-    """Keep Java's traces off the screen: PySpark logs each error of a statement before it raises it."""
-    from pyspark.logger import PySparkLogger
-
-    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
-        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
+def _log(file: str) -> IO[str]:
+    if not file:
+        return tempfile.TemporaryFile("w+", errors="replace")
+    # The logger has made it by now, and said so if that could not be.
+    return Path(file).expanduser().open("a+", encoding="utf-8", errors="replace")
 
 
 def read_text(file: Path) -> str:

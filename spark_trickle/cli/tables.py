@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from spark_trickle.cli.session import Session, quiet_children, read_text, session_of
+from spark_trickle.cli.session import Session, read_text, session_of
 from spark_trickle.errors import NotFoundError, UserError
 from spark_trickle.model.stream_table import RefreshMode
 
@@ -107,7 +107,7 @@ def drop(
             session.output.show(Dropped(()))
         return
     # Spark starts only to delete the files, when it is clear that it may be dropped.
-    with quiet_children(session.debug), session.working(f"dropping '{name}' ..."):
+    with session.quiet(), session.working(f"dropping '{name}' ..."):
         gone = session.engine.drop_stream_table(name, cascade=cascade)
     if session.json:
         session.output.show(Dropped(tuple(gone)))

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from spark_trickle.names import TableName
     from spark_trickle.watching import Moment
 
 SOMETHING_WRONG = 1
@@ -27,7 +26,7 @@ class Trouble:
 
 def troubles(moment: Moment) -> list[Trouble]:
     """In the order of names."""
-    from spark_trickle.conditions import State
+    from spark_trickle.conditions import State, overdue
     from spark_trickle.model.stream_table import Status
 
     found = []
@@ -37,13 +36,6 @@ def troubles(moment: Moment) -> list[Trouble]:
             found.append(Trouble(str(name), "failed", condition.because))
         elif table.status is Status.SUSPENDED:
             found.append(Trouble(str(name), "suspended", table.status_reason or "somebody suspended it"))
-        elif condition.state is not State.REFRESHING and _is_late(moment, name):
+        elif overdue(condition, moment.board.rhythms[name], moment.now):
             found.append(Trouble(str(name), "late", condition.because))
     return found
-
-
-def _is_late(moment: Moment, name: TableName) -> bool:
-    from spark_trickle.conditions import GRACE, promised
-
-    since = moment.conditions[name].behind_since
-    return since is not None and moment.now > promised(moment.board.rhythms[name], since) + GRACE

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from spark_trickle.errors import FuseBlownError
-from spark_trickle.events import Noticed, Observer
+from spark_trickle.events import FuseBlown, Observer
 from spark_trickle.holds.fuse_limits import limits
 from spark_trickle.holds.fused import fuse_hold
 from spark_trickle.model.frontier import Frontier, Pin
@@ -82,7 +82,7 @@ def remember_blown(
     table = next(each for name, each in cut.tables.items() if str(name) == err.facts["name"])
     if table.fuse.blown is None:
         catalog.publish(Publication(updated=(replace(table, fuse=err.state),), fence=fence))
-        notify(Noticed(str(table.name), str(err)))
+        notify(FuseBlown(str(table.name), str(err)))
 
 
 def _sum(counted: list[_Counted]) -> ChangedRows:

@@ -14,7 +14,7 @@ from types import FrameType
 
 from spark_trickle.clock import Clock
 from spark_trickle.errors import DeposedError, SchedulerBusyError, TransientError
-from spark_trickle.events import Noticed, Observer
+from spark_trickle.events import Noticed, Observer, TickFinished
 from spark_trickle.model.publication import Cut
 from spark_trickle.model.tick import TickReport
 from spark_trickle.ports import SchedulerCatalog
@@ -138,7 +138,9 @@ class Scheduler:
             # Somebody else has scheduled meanwhile, and remembers other things.
             self._memory.forget_standings()
         self._token = fence
-        return Tick(self._world, self._memory, fence, self._clock.now() if now is None else now).run()
+        report = Tick(self._world, self._memory, fence, self._clock.now() if now is None else now).run()
+        self._notify(TickFinished(report))
+        return report
 
     def _pause(self, generation: int, until: datetime | None) -> None:
         """Wait for the next tick; less long when somebody changes the graph or a gate."""

@@ -16,7 +16,7 @@ from enum import StrEnum
 
 from spark_trickle.engine import Engine
 from spark_trickle.errors import StreamTableError, UserError
-from spark_trickle.events import Event, Noticed, Retrying, StepReached
+from spark_trickle.events import Event, FuseBlown, Noticed, Retrying, StepReached
 from spark_trickle.gating import acting_as
 from spark_trickle.model.intervention import InterventionStatus
 from spark_trickle.model.standing import UnderWay
@@ -121,7 +121,7 @@ class Jobs:
                 said = f"{step.value.replace('_', ' ')}{f': {table}' if table else ''}"
             case Retrying(attempt=attempt, because=because):
                 table, said = None, f"attempt {attempt}: {because}"
-            case Noticed(table=table, notice=notice):
+            case Noticed(table, notice) | FuseBlown(table, notice):
                 said = f"{table}: {notice}"
             case _:
                 return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,6 +11,8 @@ from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import AnalysisException, PySparkException
 
 from spark_trickle.errors import CommitUnknownError, ComputeError, SqlError, StreamTableError, UnavailableError
+from spark_trickle.names import TableName
+from spark_trickle.spark.wording import in_short, tables_meant
 
 _COMMIT_UNKNOWN = "org.apache.iceberg.exceptions.CommitStateUnknownException"
 _DATABASE = ("SQLException", "SQLiteException")
@@ -37,7 +39,7 @@ def spark_errors(doing: str) -> Iterator[None]:
     except StreamTableError:
         raise
     except PySparkException as err:
-        raise ComputeError(f"Spark failed while {doing}: {_first_lines(str(err))}") from err
+        raise ComputeError(f"Spark failed while {doing}: {in_short(str(err))}") from err
     except Py4JNetworkError as err:
         raise UnavailableError(f"Spark went away while {doing}: {err}", hint="Connect again") from err
     except Py4JJavaError as err:
@@ -47,22 +49,31 @@ def spark_errors(doing: str) -> Iterator[None]:
 
 
 @contextmanager
-def sql_errors(what: str) -> Iterator[None]:
-    """Translate what Spark says of a query it cannot analyse."""
+def sql_errors(what: str, tables: Callable[[], Iterable[TableName]] = tuple) -> Iterator[None]:
+    """Translate what Spark says of a query it cannot analyse. `tables`: those that there are, to suggest one."""
     try:
         yield
     except AnalysisException as err:
-        message = _first_lines(str(err))
+        message = in_short(str(err)).rstrip(".")
         place = _PLACE.search(str(err))
         line, column = (int(place[1]), int(place[2]) + 1) if place else (None, None)
-        raise SqlError(f"{what} is not valid: {message}", line=line, column=column) from err
+        relation = unknown_table(err)
+        hint = None if relation is None else tables_meant(relation, tables())
+        raise SqlError(f"{what} is not valid: {message}", hint=hint, line=line, column=column) from err
     except PySparkException as err:
-        raise ComputeError(f"Spark failed on {what}: {_first_lines(str(err))}") from err
+        raise ComputeError(f"Spark failed on {what}: {in_short(str(err))}") from err
     except Py4JJavaError as err:
-        message = _first_lines(str(err.java_exception)).removeprefix(_SPARK_EXCEPTION)
+        message = str(err.java_exception).removeprefix(_SPARK_EXCEPTION)
         if message.startswith(_OF_THE_QUERY):
-            raise SqlError(f"{what} is not valid: {message}") from err
+            raise SqlError(f"{what} is not valid: {in_short(message)}") from err
         raise _of_java(err.java_exception, f"working on {what}") from err
+
+
+def unknown_table(err: BaseException | None) -> str | None:
+    """The name of a table that Spark did not find, as it writes it."""
+    if not isinstance(err, AnalysisException) or err.getCondition() != "TABLE_OR_VIEW_NOT_FOUND":
+        return None
+    return (err.getMessageParameters() or {}).get("relationName")
 
 
 def file_gone(err: BaseException) -> bool:
@@ -86,14 +97,14 @@ def versions_gone(what: str, err: BaseException | None) -> ComputeError | None:
         return None
     return ComputeError(
         f"files of the versions that {what} reads are gone: another process expired these versions, or somebody "
-        f"deleted files ({_first_lines(str(getattr(found, 'java_exception', found)))})",
+        f"deleted files ({in_short(str(getattr(found, 'java_exception', found)))})",
         hint="Open it again to read what is there now; maintain(retain=...) says how long old versions stay readable",
     )
 
 
 def _of_java(thrown: Any, doing: str) -> StreamTableError:
     """Our error for an exception that PySpark does not know: mostly Iceberg's."""
-    text, chain = _first_lines(str(thrown)), _causes(thrown)
+    text, chain = in_short(str(thrown)), _causes(thrown)
     kinds = _kinds(chain)
     if _COMMIT_UNKNOWN in kinds:
         return CommitUnknownError(
@@ -102,9 +113,9 @@ def _of_java(thrown: Any, doing: str) -> StreamTableError:
     reasons = [each.getMessage() for each, kind in zip(chain, kinds, strict=True) if kind.endswith(_DATABASE)]
     if reasons:
         # The innermost one is the driver's own.
-        reason = _first_lines(str(reasons[-1]))
+        reason = in_short(str(reasons[-1]))
         return UnavailableError(f"the catalog cannot be reached while {doing}: {reason}", hint="Try again")
-    caused = _first_lines(str(chain[-1]))
+    caused = in_short(str(chain[-1]))
     return ComputeError(f"Spark failed while {doing}: {text if caused in text else f'{text} (caused by: {caused})'}")
 
 
@@ -117,15 +128,3 @@ def _causes(thrown: Any) -> list[Any]:
 
 def _kinds(chain: list[Any]) -> list[str]:
     return [str(each.getClass().getName()) for each in chain]
-
-
-def _first_lines(text: str) -> str:
-    """The part of a Spark message that a person can use: no plan, no JVM trace."""
-    kept = []
-    for line in text.strip().splitlines():
-        if line.startswith(("\tat ", "'", "==", "+-")) or "JVM stacktrace" in line:
-            break
-        kept.append(line.strip())
-        if len(kept) == 3:
-            break
-    return " ".join(part for part in kept if part)[:600]

@@ -6,15 +6,13 @@ first, by Spark's own parser, and what is anything but a query never gets furthe
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pyspark.errors import AnalysisException
-
 from spark_trickle.errors import SqlError
 from spark_trickle.names import LAKE, TableName
-from spark_trickle.spark.failures import sql_errors
+from spark_trickle.spark.failures import sql_errors, unknown_table
 from spark_trickle.sql.branches import named
 from spark_trickle.storage.views import load_view
 
@@ -35,9 +33,11 @@ _STATEMENTS = (
 """Classes of what Spark's parser makes of text that does something."""
 
 
-def query_frame(session: SparkSession, text: str, what: str) -> DataFrame:
-    """The query as a frame. SqlError: it is no query, or not a valid one; nothing was run."""
-    with sql_errors(what):
+def query_frame(
+    session: SparkSession, text: str, what: str, tables: Callable[[], Iterable[TableName]] = tuple
+) -> DataFrame:
+    """The query as a frame. SqlError: it is no query, or not a valid one; nothing was run. `tables`: to suggest one."""
+    with sql_errors(what, tables):
         require_query(session, text, what)
         return session.sql(text)
 
@@ -45,7 +45,7 @@ def query_frame(session: SparkSession, text: str, what: str) -> DataFrame:
 def query_in(workspace: Workspace, text: str, meaning: Meaning, what: str) -> DataFrame:
     """The query as a frame of a workspace, whatever catalogs its tables are in."""
     _meet_named(workspace, text, meaning)
-    return meeting_tables(workspace, meaning, lambda: query_frame(workspace.session, text, what))
+    return meeting_tables(workspace, meaning, lambda: query_frame(workspace.session, text, what, workspace.heads))
 
 
 def _meet_named(workspace: Workspace, text: str, meaning: Meaning) -> None:
@@ -77,7 +77,7 @@ def meeting_tables(workspace: Workspace, meaning: Meaning, make: Callable[[], Da
         try:
             return make()
         except SqlError as err:
-            unknown = _unknown_table(err.__cause__)
+            unknown = unknown_table(err.__cause__)
             if unknown is None or unknown in seen:
                 raise
             seen.add(unknown)
@@ -86,13 +86,6 @@ def meeting_tables(workspace: Workspace, meaning: Meaning, make: Callable[[], Da
             name = workspace.named([str(parts.apply(place)) for place in range(parts.length())], meaning)
             if name is None or not name.is_elsewhere or not workspace.meet(name):
                 raise
-
-
-def _unknown_table(err: BaseException | None) -> str | None:
-    """The name of a table that Spark did not find, as it writes it."""
-    if not isinstance(err, AnalysisException) or err.getCondition() != "TABLE_OR_VIEW_NOT_FOUND":
-        return None
-    return (err.getMessageParameters() or {}).get("relationName")
 
 
 def require_query(session: SparkSession, text: str, what: str) -> None:

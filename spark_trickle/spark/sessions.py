@@ -27,6 +27,7 @@ from spark_trickle.spark.stores import (
     start_settings,
     store_of,
 )
+from spark_trickle.spark.traces import traces_to_our_log
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -255,6 +256,7 @@ class Sessions:
                 hint="It needs Java 17 or newer (JAVA_HOME or on PATH) and, the first time, the network for its jars",
             ) from err
         spark.sparkContext.setLogLevel("ERROR")
+        traces_to_our_log()
         return spark
 
     def _defaults(self) -> dict[str, str]:

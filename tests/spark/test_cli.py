@@ -82,3 +82,28 @@ def test_the_demo_stays_consistent_and_says_so_on_the_page_too(tmp_path: Path) -
     assert summary["violations"] == 0
     assert min(summary["writes"], summary["refreshes"], summary["checks"]) >= 1
     assert summary["verified"] == {"revenue_by_region": True, "revenue_by_product": True, "exec_summary": True}
+
+
+def test_a_slip_is_one_message_on_the_terminal_and_the_rest_is_in_the_log_file(tmp_path: Path) -> None:
+    log = tmp_path / "logs" / "trickle.log"
+    environment = {**os.environ, "TRICKLE_SPARK_MASTER": "local[2]", "TRICKLE_SPARK_DRIVER_MEMORY": "1g"}
+    environment |= {"TRICKLE_LOG_FILE": str(log), "TRICKLE_LOG_LEVEL": "DEBUG"}
+    slip = "CREATE STREAM TABLE t AS SELECT regoin FROM orders"
+    done = subprocess.run(
+        [sys.executable, "-m", "spark_trickle", "--warehouse", str(tmp_path / "lake"), "sql", "-"],
+        input=f"CREATE TABLE orders (id BIGINT, region STRING, amount INT); {slip}",
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == (
+        "error: the query is not valid: there is no column `regoin`. Did you mean `region` or `amount` or `id`? "
+        "(line 1, column 8)"
+    )
+    assert len(done.stderr) < 500, "nothing of Ivy, no JSON, no trace"
+    kept = log.read_text()
+    assert "UNRESOLVED_COLUMN" in kept and "DEBUG" in kept
+    assert "resolving dependencies" in kept, "what Java says goes there, too"

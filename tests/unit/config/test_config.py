@@ -53,6 +53,13 @@ def test_the_defaults_are_those_that_are_promised() -> None:
         "fuse_default_ceiling": 0,
         "gate_stale_warning_seconds": 3600,
         "history_retention_days": 90,
+        "log_file": "",
+        "log_format": "text",
+        "log_level": "INFO",
+        "on_failure": "",
+        "on_fuse": "",
+        "on_late": "",
+        "openlineage": "",
     }
     assert (settings.spark_master, settings.spark_conf) == ("local[*]", {})
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from spark_trickle.errors import FuseBlownError, UserError
-from spark_trickle.events import Noticed
+from spark_trickle.events import FuseBlown, Noticed
 from spark_trickle.fusing import Fusing
 from spark_trickle.model.fuse import ChangedRows
 from spark_trickle.model.refresh import Action
@@ -63,8 +63,8 @@ def test_it_blows_past_its_ceiling_and_not_before(y: Yard) -> None:
     assert report.skipped[0].reason == reason
     assert y.holds("a") == before and table(y).consecutive_errors == 0
     assert [row.reason for row in y.catalog.history(T("a")) if row.status == "SKIPPED"] == [reason]
-    (told,) = [event for event in y.events if isinstance(event, Noticed)]
-    assert told.notice.startswith(f"'a' is not refreshed: {reason}")
+    (told,) = [event for event in y.events if isinstance(event, FuseBlown)]
+    assert told.because.startswith(f"'a' is not refreshed: {reason}")
     answer = str(y.why("a"))
     assert "the fuse of 'a' has blown at 2026-03-01 12:00:02 UTC: 11 changed rows are pending" in answer
     assert all(way in answer for way in ("reset_fuse('a', 'apply')", "'reinitialize'", "'skip_changes'"))
@@ -234,7 +234,7 @@ def test_by_hand_it_is_refused_with_the_same_words_and_blows_the_same(y: Yard) -
             y.refresher.refresh([T("a")], mode)
     assert table(y).fuse.blown is not None
     assert skipped(y.tick(1)) == {"a": ("fuse",)}
-    assert len([event for event in y.events if isinstance(event, Noticed)]) == 1
+    assert len([event for event in y.events if isinstance(event, FuseBlown)]) == 1
     fusing(y).reset("a", "apply")
     y.refresher.refresh([T("a")], None)
     assert table(y).fuse.blown is None
