@@ -38,7 +38,7 @@ MASK = "***"
 _MAY_HOLD_SECRETS = ("on_failure", "on_fuse", "on_late", "openlineage")
 
 _SECRET_KEY = re.compile(r"secret|password|token|credential|access[._-]?key", re.IGNORECASE)
-_URL_PASSWORD = re.compile(r"(?P<before>://[^/?#:@]*:)[^/?#]*(?=@)")
+_URL_PASSWORD = re.compile(r"(?P<before>://[^/?#:@\s]*:)[^\s'\"]*(?=@)")
 _URL_OPTION = re.compile(r"(?P<before>[?&](?:ssl)?password=)[^&#]*", re.IGNORECASE)
 
 

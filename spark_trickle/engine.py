@@ -26,6 +26,7 @@ from spark_trickle.grouping import CALLS as GROUP_CALLS
 from spark_trickle.grouping import GroupCalls
 from spark_trickle.holds.alignment import governing_groups
 from spark_trickle.logs import log_event
+from spark_trickle.measuring import slas
 from spark_trickle.model.groups import GroupOrigin
 from spark_trickle.model.refresh import HistoryRow, RefreshOutcome, Verification
 from spark_trickle.model.stream_table import Options, RefreshMode, StreamTable
@@ -33,6 +34,7 @@ from spark_trickle.model.tick import TickReport
 from spark_trickle.names import TableName, no_stream_table
 from spark_trickle.protecting import require_allowed
 from spark_trickle.refresh.resolve import operators_and_change, resolve_mode
+from spark_trickle.seeing import seen
 from spark_trickle.sql.statements import parse_statement, split_statements
 from spark_trickle.watching import Watch
 from spark_trickle.watermarking import CALLS as WATERMARK_CALLS
@@ -55,6 +57,7 @@ SQL_CALLS = (
     "status",
     "scc_status",
     "history",
+    "sla",
     "why",
     "dependency_tree",
     "graph",
@@ -157,11 +160,19 @@ class Engine(DefinitionCalls, GateCalls, GroupCalls, WatermarkCalls, FuseCalls):
         with catalog.read() as conn:
             standings = catalog.standings(conn, wanted)
             shown = catalog.stream_tables(conn) if wanted is None else (catalog.get(wanted, conn),)
+            heads, lease = catalog.cut_of_lake(conn).pointers, catalog.lease(conn)
             # The number of a circle depends on which others there are; most stream tables are in none.
             others = catalog.stream_tables(conn) if wanted is not None and catalog.reads_itself(wanted, conn) else shown
         numbers = scc_ids(others)
+        running = (*(lease.running if lease.live(now) else ()), *self._parts.running())
         rows = [
-            views.status_of(table, now, scc_id=numbers.get(table.name), standing=standings.get(table.name))
+            views.status_of(
+                table,
+                now,
+                scc_id=numbers.get(table.name),
+                standing=standings.get(table.name),
+                seen=seen(table, heads, running, self._parts.watch.files),
+            )
             for table in shown
         ]
         return rows if wanted is None else rows[0]
@@ -173,6 +184,12 @@ class Engine(DefinitionCalls, GateCalls, GroupCalls, WatermarkCalls, FuseCalls):
     def history(self, name: str | None = None, limit: int = 20) -> list[HistoryRow]:
         """What refreshes did, newest first."""
         return list(self._parts.catalog.history(None if name is None else self._named(name), limit))
+
+    def sla(self, name: str | None = None) -> Any:
+        """How often the schedule was kept, over a day and a week: of one stream table, or of all (a list)."""
+        wanted = None if name is None else [self._named(name)]
+        found = slas(wanted, self._parts.watch.moment(self._parts.running()), self._parts.catalog)
+        return found if wanted is None else found[0]
 
     def explain(self, name: str) -> views.Explanation:
         """How a stream table is kept: operators, delta SQL, mode and why, sources, frontier."""
@@ -214,7 +231,7 @@ class Engine(DefinitionCalls, GateCalls, GroupCalls, WatermarkCalls, FuseCalls):
     def why(self, name: str) -> views.WhyAnswer:
         """Every reason that it is not refreshing, transitively, and what to do about each."""
         from spark_trickle.known import Known
-        from spark_trickle.why import why
+        from spark_trickle.why import concerned, why
 
         parts = self._parts
         with parts.catalog.read() as conn:
@@ -226,8 +243,12 @@ class Engine(DefinitionCalls, GateCalls, GroupCalls, WatermarkCalls, FuseCalls):
                 default_schedule=timedelta(seconds=parts.settings.default_schedule_seconds),
                 stuck_after=parts.watermarking.stuck_after,
             )
+            wanted = self._named(name)
+            attempts = parts.catalog.last_attempts(concerned(wanted, known.cut.tables), conn)
+        told = known.lease.running if known.lease.live(known.now) else ()
+        known = replace(known, attempts=attempts, running=(*told, *parts.running()))
         # Other catalogs may take their time: nobody waits for a transaction meanwhile.
-        return why(self._named(name), replace(known, cut=parts.catalog.elsewhere(known.cut)))
+        return why(wanted, replace(known, cut=parts.catalog.elsewhere(known.cut)))
 
     def tick(self, now: datetime | None = None) -> TickReport:
         """One pass of the scheduler, at one cut: refreshes what is due and not held. `now` pretends another moment."""

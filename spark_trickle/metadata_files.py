@@ -76,12 +76,24 @@ def parse(text: str) -> TableMetadata:
         chain.append(by_id[current])
         current = by_id[current].get("parent-snapshot-id")
     summary = chain[0].get("summary", {}) if chain else {}
-    rows = summary.get("total-records")
+    rows = _rows(summary, int(document.get("format-version", 1)))
     return TableMetadata(
         snapshots=tuple(SnapshotAt(each["snapshot-id"], _moment(each["timestamp-ms"])) for each in reversed(chain)),
         columns=_columns(document),
-        rows=int(rows) if rows is not None and not int(summary.get("total-delete-files", 0)) else None,
+        rows=rows,
     )
+
+
+def _rows(summary: dict[str, Any], format_version: int) -> int | None:
+    """How many rows a snapshot has, as far as it says so itself."""
+    records = summary.get("total-records")
+    if records is None:
+        return None
+    if not int(summary.get("total-delete-files", 0)):
+        return int(records)
+    # Deletion vectors name each row once; delete files of format 2 may name one twice, or by its values.
+    exact = format_version >= 3 and not int(summary.get("total-equality-deletes", 0))
+    return int(records) - int(summary.get("total-position-deletes", 0)) if exact else None
 
 
 class MetadataFiles:

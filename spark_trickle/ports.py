@@ -206,6 +206,10 @@ class Workbench(Protocol):
 class Lake(Protocol):
     """Lends workbenches."""
 
+    def ready(self) -> None:
+        """Start what takes long to start, once: whoever is first is not to be billed for it."""
+        ...
+
     def workbench(self, cut: Cut, tables: Iterable[TableName] | None = None) -> AbstractContextManager[Workbench]:
         """A workbench at the cut; `tables` limits what is pinned (None: everything)."""
         ...

@@ -35,12 +35,16 @@ class StreamTableStatus:
     last_refresh_at: datetime | None
     data_timestamp: datetime | None
     staleness_seconds: float | None
-    """Since the last refresh; None before the first."""
+    """How long its sources have had something that it has not: 0, if it has all that they have. Where nobody knows when
+    they changed, since its last refresh. None: it holds nothing yet."""
     consecutive_errors: int
     sources: tuple[str, ...]
     frontier: Frontier
     epoch: int
     rows: int | None = None
+    """How many it has; None: its metadata is not in a folder of this machine, or does not say."""
+    refreshing_since: datetime | None = None
+    """It is being refreshed: by the scheduler, wherever that runs, or by this process."""
     scc_id: int | None = None
     """The number of its circle, if it is in one."""
     last_fixpoint_iterations: int | None = None
@@ -51,15 +55,27 @@ class StreamTableStatus:
     """Why the scheduler does not refresh it, as it was last told; `why` knows it as it is now, and what to do."""
 
 
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What of a stream table is not in its own row: how far its sources are, and what happens to it now."""
+
+    stale_since: datetime | None
+    """None: it has all that its sources have."""
+    rows: int | None = None
+    refreshing_since: datetime | None = None
+
+
 def status_of(
     table: StreamTable,
     now: datetime,
-    rows: int | None = None,
     scc_id: int | None = None,
     standing: Standing | None = None,
+    seen: Seen | None = None,
 ) -> StreamTableStatus:
-    """What `status` tells of a stream table at a moment."""
+    """What `status` tells of a stream table at a moment. `seen`: what there is to see beside the catalog."""
     refreshed = table.last_refresh_at
+    seen = seen or Seen(stale_since=refreshed)
+    stale = 0.0 if seen.stale_since is None else max(0.0, (now - seen.stale_since).total_seconds())
     return StreamTableStatus(
         name=str(table.name),
         status=table.status,
@@ -70,12 +86,13 @@ def status_of(
         populated=table.populated,
         last_refresh_at=refreshed,
         data_timestamp=table.data_timestamp,
-        staleness_seconds=None if refreshed is None else max(0.0, (now - refreshed).total_seconds()),
+        staleness_seconds=None if refreshed is None else stale,
         consecutive_errors=table.consecutive_errors,
         sources=tuple(str(source.table) for source in table.sources),
         frontier=table.frontier,
         epoch=table.epoch,
-        rows=rows,
+        rows=seen.rows,
+        refreshing_since=seen.refreshing_since,
         scc_id=scc_id,
         # What a stream table took while it was in a circle says nothing once it has left it.
         last_fixpoint_iterations=None if scc_id is None else table.fixpoint_iterations,

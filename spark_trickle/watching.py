@@ -35,6 +35,7 @@ class Moment:
     running: tuple[UnderWay, ...]
     """What is being refreshed: by the scheduler, wherever it runs, and in this process."""
     changed_since: Callable[[Pin, Pointer], datetime | None]
+    files: MetadataFiles
 
     @property
     def now(self) -> datetime:
@@ -75,7 +76,7 @@ class Watch:
             known, board = self._now()
         lease = known.lease
         told = lease.running if lease.live(known.now) else ()
-        return Moment(known, board, (*told, *running), self._changed_since)
+        return Moment(known, board, (*told, *running), self._changed_since, self.files)
 
     def _now(self) -> tuple[Known, Board]:
         # Asked before reading: what is committed in between is looked at once more, not missed.

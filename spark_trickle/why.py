@@ -17,6 +17,7 @@ from spark_trickle.holds.rules import by_unit, held
 from spark_trickle.known import Known
 from spark_trickle.model.frontier import Pointer
 from spark_trickle.model.hold import Hold, HoldCode
+from spark_trickle.model.refresh import Outcome
 from spark_trickle.model.stream_table import RefreshMode, Status, StreamTable
 from spark_trickle.names import TableName, no_stream_table
 from spark_trickle.refresh.damage import put_back, renamed_to
@@ -25,6 +26,16 @@ from spark_trickle.refresh.run import dag_of
 from spark_trickle.scheduler.board import Board
 from spark_trickle.scheduler.plan import has_work
 from spark_trickle.views import Reason, WhyAnswer
+
+MOST_CONCERNED = 100
+"""Of how many stream tables the last refresh is looked up."""
+
+
+def concerned(name: TableName, tables: Mapping[TableName, StreamTable]) -> list[TableName]:
+    """Those whose last refresh says something about this one: itself and what is above it, itself first."""
+    if name not in tables:
+        return []
+    return [name, *(each for each in sorted(dag_of(tables.values()).upstream(name)) if each in tables)][:MOST_CONCERNED]
 
 
 def why(name: TableName, known: Known, board: Board | None = None) -> WhyAnswer:
@@ -43,20 +54,20 @@ def why(name: TableName, known: Known, board: Board | None = None) -> WhyAnswer:
     beside = [hold for hold in by_unit(found, board.unit_of).get(unit, ()) if hold.member not in {name, *above}]
     reasons = [
         *_of_sources(table, ancestors, found),
-        *_of_itself(table, found),
-        *(_read(ancestor, reason) for ancestor in ancestors for reason in _of_itself(ancestor, found)),
+        *_of_itself(table, found, known),
+        *(_read(ancestor, reason) for ancestor in ancestors for reason in _of_itself(ancestor, found, known)),
         *_missing(above, known),
         *_of_group(board.group(unit), beside),
         *(reason for each in (table, *ancestors) for reason in _lost(each, known)),
     ]
-    waits = [*_touched(table, known), *_waits(table, board, known, found, aligned_of)]
+    waits = [*_under_way(table, known), *_touched(table, known), *_waits(table, board, known, found, aligned_of)]
     for ancestor in (each for each in ancestors if each.name not in circle):
         waits += [
             replace(wait, text=f"it reads '{ancestor.name}', which has changes to take in: {wait.text}")
             for wait in _waits(ancestor, board, known, found, aligned_of, scheduler=False)
             if has_work([ancestor], _heads(ancestor, known, aligned_of))
         ]
-    if reasons:
+    if reasons or _under_way(table, known):
         # Whoever is held may have all there is; that is no answer to why it is held.
         waits = [wait for wait in waits if wait.next_step != _UP_TO_DATE]
     return WhyAnswer(str(name), not reasons, tuple(reasons), tuple(waits))
@@ -78,7 +89,7 @@ def _of_sources(table: StreamTable, ancestors: Iterable[StreamTable], found: Hel
     return reasons
 
 
-def _of_itself(table: StreamTable, found: Held) -> list[Reason]:
+def _of_itself(table: StreamTable, found: Held, known: Known) -> list[Reason]:
     """What holds it, or goes badly, and lies in itself. That it is tried again is told with what it waits for."""
     name, holds = str(table.name), found.get(table.name, ())
     reasons = [
@@ -97,7 +108,28 @@ def _of_itself(table: StreamTable, found: Held) -> list[Reason]:
     if table.status is Status.ACTIVE and table.consecutive_errors:
         text = f"the last {table.consecutive_errors} refreshes of '{name}' failed{because}"
         reasons.append(Reason(text, f"history('{name}') shows the errors; the next refresh tries again", name))
+    elif table.status in (Status.ACTIVE, Status.INITIALIZING):
+        reasons += _failed_by_hand(table, known)
     return reasons
+
+
+def _failed_by_hand(table: StreamTable, known: Known) -> list[Reason]:
+    """A refresh that somebody asked for and that failed: it counts as no error of the scheduler's, so that its row in
+    the history is all that there is of it."""
+    name, last = str(table.name), known.attempts.get(table.name)
+    if last is None or last.status is not Outcome.FAILED or last.started_at < table.created_at:
+        return []
+    if any(table.name in each.tables for each in known.running):
+        return []
+    by = "by hand" if last.initiated_by == "MANUAL" else f"by {last.initiated_by.lower()}"
+    text = f"its last refresh, {by} at {_moment(last.started_at)}, failed: {last.error or last.reason}"
+    return [Reason(text, f"mend the cause; refresh_stream_table('{name}') tries again", name)]
+
+
+def _under_way(table: StreamTable, known: Known) -> list[Reason]:
+    began = min((each.since for each in known.running if table.name in each.tables), default=None)
+    text = f"it is being refreshed, since {_moment(began)}" if began else ""
+    return [Reason(text, "wait", str(table.name))] if began else []
 
 
 _LOADS_AFTER = ((HoldCode.AWAY, "catalogs"), (HoldCode.GATED, "gates"), (HoldCode.WATERMARK, "watermarks"))

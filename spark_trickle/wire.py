@@ -38,6 +38,7 @@ from spark_trickle.refresh.definitions import Definitions
 from spark_trickle.refresh.run import Refresher
 from spark_trickle.scheduler.board import make_board
 from spark_trickle.scheduler.loop import Pace, Scheduler
+from spark_trickle.scheduler.under_way import Running
 from spark_trickle.spark.sessions import LakeAddress, Sessions
 from spark_trickle.spark.stores import refuse_ours
 from spark_trickle.spark.workspace import Workspaces
@@ -53,8 +54,9 @@ if TYPE_CHECKING:
 class LazyLake:
     """The Lake port; loads Spark's part of the program when the first workbench is wanted."""
 
-    def __init__(self, make: Callable[[], SparkLake]) -> None:
+    def __init__(self, make: Callable[[], SparkLake], sessions: Sessions) -> None:
         self._make = make
+        self._sessions = sessions
         self._real: SparkLake | None = None
 
     @property
@@ -66,6 +68,9 @@ class LazyLake:
     def close(self) -> None:
         if self._real is not None:
             self._real.close()
+
+    def ready(self) -> None:
+        _ = self._sessions.main
 
     def workbench(self, cut: Cut, tables: Iterable[TableName] | None = None) -> AbstractContextManager[Workbench]:
         return self.real.workbench(cut, tables)
@@ -90,6 +95,7 @@ class Parts:
     fusing: Fusing
     scheduler: Scheduler
     watch: Watch
+    running: Running
     lateness: Lateness
     mailbox: Mailbox
     notify: Observer
@@ -126,9 +132,10 @@ def assemble(settings: Settings, spark: SparkSession | None, observers: Iterable
     sessions = _sessions(settings, catalog, warehouse, spark)
     elsewhere = Elsewhere(sessions.catalogs, lambda _: _scouting(workspaces))
     workspaces = Workspaces(sessions, warehouse, elsewhere)
-    lake, clock = _lake(settings, workspaces), SystemClock()
+    lake, clock = _lake(settings, workspaces, sessions), SystemClock()
     watch = _watch(settings, catalog, clock)
     lateness = Lateness(watch, notify, _tell_others(settings, warehouse, catalog, mailbox, watching))
+    running = Running(clock)
     refresher = Refresher(
         catalog=catalog,
         lake=lake,
@@ -139,9 +146,10 @@ def assemble(settings: Settings, spark: SparkSession | None, observers: Iterable
         workers=settings.max_concurrent_refreshes,
         max_rounds=settings.max_fixpoint_iterations,
         fuse_default_ceiling=settings.fuse_default_ceiling,
+        refreshing=running.refreshing,
     )
     definitions = Definitions(catalog, lake, clock, refresher, notify, settings.allow_circular)
-    scheduler = _scheduler(settings, catalog, refresher, clock, notify)
+    scheduler = _scheduler(settings, catalog, refresher, clock, notify, running)
     return Parts(
         settings,
         catalog,
@@ -158,6 +166,7 @@ def assemble(settings: Settings, spark: SparkSession | None, observers: Iterable
         Fusing(catalog, clock, settings.fuse_default_ceiling, sessions.named),
         scheduler,
         watch,
+        running,
         lateness,
         mailbox,
         notify,
@@ -200,7 +209,9 @@ def _scouting(workspaces: Workspaces) -> Heads:
     return ScoutHeads(workspaces.scout())
 
 
-def _scheduler(settings: Settings, catalog: Catalog, refresher: Refresher, clock: Clock, notify: Observer) -> Scheduler:
+def _scheduler(
+    settings: Settings, catalog: Catalog, refresher: Refresher, clock: Clock, notify: Observer, running: Running
+) -> Scheduler:
     default = timedelta(seconds=settings.default_schedule_seconds)
     return Scheduler(
         catalog,
@@ -209,6 +220,7 @@ def _scheduler(settings: Settings, catalog: Catalog, refresher: Refresher, clock
         make_board=lambda cut: make_board(plan_units(cut.tables, cut.groups), cut.tables, default),
         clock=clock,
         notify=notify,
+        running=running,
         pace=Pace(
             interval=timedelta(milliseconds=settings.scheduler_interval_ms),
             lease_seconds=settings.scheduler_lease_seconds,
@@ -245,7 +257,7 @@ def _watermarking(
     return Watermarking(catalog, clock, stuck, check, sessions.named, elsewhere.pointer)
 
 
-def _lake(settings: Settings, workspaces: Workspaces) -> LazyLake:
+def _lake(settings: Settings, workspaces: Workspaces, sessions: Sessions) -> LazyLake:
     def make_lake() -> SparkLake:
         from spark_trickle.rows.cache import RowCache
         from spark_trickle.spark.bench import SparkLake
@@ -260,7 +272,7 @@ def _lake(settings: Settings, workspaces: Workspaces) -> LazyLake:
         )
         return SparkLake(workspaces, limits, RowCache(_rows_folder(settings), settings.row_cache_bytes))
 
-    return LazyLake(make_lake)
+    return LazyLake(make_lake, sessions)
 
 
 def _rows_folder(settings: Settings) -> Path:

@@ -14,6 +14,7 @@ from urllib.parse import quote, urlencode
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
+from spark_trickle.catalog.passwords import password_of, user_of
 from spark_trickle.config import mask_url
 from spark_trickle.errors import ConfigError
 
@@ -67,7 +68,12 @@ class Address:
 
     def jdbc_properties(self) -> dict[str, str]:
         """User and password for Java, to be set under `spark.sql.catalog.<name>.jdbc.`; empty on SQLite."""
-        given = {"user": self.url.username, "password": self.url.password}
+        if self.backend is Backend.SQLITE:
+            return {}
+        where = (self.url.host or "", self.url.port or _POSTGRES_PORT, self.url.database or "")
+        user, passfile = user_of(self.url.username), self.url.query.get("passfile")
+        password = self.url.password or password_of(*where, user, passfile if isinstance(passfile, str) else None)
+        given = {"user": user, "password": password}
         return {key: str(value) for key, value in given.items() if value}
 
 
@@ -109,7 +115,7 @@ def _postgresql(text: str, url: URL, busy_timeout_seconds: float) -> Address:
         raise _refused(text, "several hosts are not supported")
     if not url.database:
         raise _refused(text, "it has to name the database")
-    for secret in ("password", "user", "passfile", "service"):
+    for secret in ("password", "user", "service"):
         if secret in url.query:
             raise _refused(text, f"write {secret} before the '@', not as an option: Java would not see it")
     checked = url.set(drivername=_POSTGRES_DRIVER, port=url.port or _POSTGRES_PORT)

@@ -328,6 +328,19 @@ class Catalog:
                 raise NotFoundError(stream_tables.KIND, name)
             return found
 
+    def last_attempts(self, names: Iterable[TableName], conn: Connection | None = None) -> dict[TableName, HistoryRow]:
+        """The newest refresh of each that was tried, well or badly."""
+        shown = {str(name): name for name in names}
+        with self._reading(conn) as connection:
+            return {shown[name]: row for name, row in history.last_attempts(connection, shown).items()}
+
+    def publications(
+        self, name: TableName, since: datetime, limit: int, conn: Connection | None = None
+    ) -> tuple[HistoryRow, ...]:
+        """Its refreshes that went well since then, newest first, and the one before them."""
+        with self._reading(conn) as connection:
+            return history.publications(connection, str(name), since, limit)
+
     def activity(self, after: int, since: datetime, limit: int, conn: Connection | None = None) -> tuple[Activity, ...]:
         """The history in short, of what was written after the row of that number and began since then; oldest first."""
         with self._reading(conn) as connection:

@@ -7,6 +7,7 @@ import sqlite3
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
+from spark_trickle.config import mask_url
 from spark_trickle.errors import (
     CommitUnknownError,
     ConfigError,
@@ -67,7 +68,7 @@ def translate_at_commit(err: SQLAlchemyError, shown_url: str) -> StreamTableErro
 def _text(err: SQLAlchemyError) -> str:
     """The driver's words only: SQLAlchemy's would repeat the statement and its parameters."""
     lines = str(err.orig if isinstance(err, DBAPIError) else err).strip().splitlines()
-    return lines[0] if lines else type(err).__name__
+    return mask_url(lines[0]) if lines else type(err).__name__
 
 
 def _from_sqlite(err: SQLAlchemyError) -> bool:

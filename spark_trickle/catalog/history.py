@@ -41,6 +41,27 @@ def rows(connection: Connection, name: str | None = None, limit: int | None = 20
     return tuple(_value(row) for row in connection.execute(query))
 
 
+def last_attempts(connection: Connection, names: Iterable[str]) -> dict[str, HistoryRow]:
+    """The newest row of each that is not a skip. One small question each: histories are long."""
+    found = {}
+    for name in names:
+        tried = (HISTORY.c.name == name, HISTORY.c.status != Outcome.SKIPPED.value)
+        row = connection.execute(select(HISTORY).where(*tried).order_by(HISTORY.c.id.desc()).limit(1)).first()
+        if row is not None:
+            found[name] = _value(row)
+    return found
+
+
+def publications(connection: Connection, name: str, since: datetime, limit: int) -> tuple[HistoryRow, ...]:
+    """Refreshes of one stream table that went well and began since then, newest first; and the one before them, which
+    says where they began."""
+    done = select(HISTORY).where(HISTORY.c.name == name, HISTORY.c.status == Outcome.COMPLETED.value)
+    done = done.order_by(HISTORY.c.id.desc())
+    found = connection.execute(done.where(HISTORY.c.started_at >= since).limit(limit)).all()
+    before = connection.execute(done.where(HISTORY.c.started_at < since).limit(1)).all() if len(found) < limit else []
+    return tuple(_value(row) for row in (*found, *before))
+
+
 def activity(connection: Connection, after: int, since: datetime, limit: int) -> tuple[Activity, ...]:
     """The newest rows with a higher number that began since then, without what takes long to read; oldest first."""
     columns = [HISTORY.c[name] for name in _IN_SHORT]

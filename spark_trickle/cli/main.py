@@ -61,6 +61,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     reading.why,
     reading.explain,
     reading.history,
+    reading.sla,
     reading.graph,
     reading.changes,
     gates.gate,

@@ -16,6 +16,7 @@ from enum import StrEnum
 from typing import IO, Protocol
 
 from spark_trickle.cli.phrasing import as_commands
+from spark_trickle.clock import SystemClock
 from spark_trickle.errors import StreamTableError
 from spark_trickle.holds.fuse_report import FuseStatus
 from spark_trickle.holds.gate_report import BootstrapGateStatus, SourceGate
@@ -23,6 +24,7 @@ from spark_trickle.holds.stale import shown
 from spark_trickle.holds.watermark_report import SourceWatermark, WatermarkStatus
 from spark_trickle.model.refresh import HistoryRow, RefreshOutcome, Verification
 from spark_trickle.names import TableName
+from spark_trickle.sla import Sla
 from spark_trickle.views import StreamTableStatus, WhyAnswer, as_json
 
 
@@ -229,14 +231,28 @@ def _getter(name: str) -> Callable[[object], object]:
     return lambda value: getattr(value, name)
 
 
-def _ago(status: StreamTableStatus) -> str:
-    seconds = status.staleness_seconds
-    if seconds is None:
+def _refreshed(status: StreamTableStatus) -> str:
+    if status.refreshing_since is not None:
+        return f"now, for {_long(_seconds_since(status.refreshing_since))}"
+    if status.last_refresh_at is None:
         return "never"
+    return f"{_long(_seconds_since(status.last_refresh_at))} ago"
+
+
+def _stale(status: StreamTableStatus) -> str:
+    seconds = status.staleness_seconds
+    return "" if seconds is None else _long(seconds) if seconds else "no"
+
+
+def _seconds_since(moment: datetime) -> float:
+    return max(0.0, (SystemClock().now() - moment).total_seconds())
+
+
+def _long(seconds: float) -> str:
     for size, unit in ((86_400, "d"), (3_600, "h"), (60, "m")):
         if seconds >= size:
-            return f"{seconds / size:.0f}{unit} ago"
-    return f"{seconds:.0f}s ago"
+            return f"{seconds / size:.0f}{unit}"
+    return f"{seconds:.0f}s"
 
 
 def _mode(status: StreamTableStatus) -> str:
@@ -249,7 +265,9 @@ _STATUS: tuple[tuple[str, Callable[[StreamTableStatus], object]], ...] = (
     ("status", lambda s: s.status),
     ("mode", _mode),
     ("schedule", lambda s: s.schedule),
-    ("refreshed", _ago),
+    ("refreshed", _refreshed),
+    ("stale", _stale),
+    ("rows", lambda s: s.rows),
     ("epoch", lambda s: s.epoch),
     ("errors", lambda s: s.consecutive_errors),
     ("reads", lambda s: s.sources),
@@ -331,6 +349,22 @@ _FUSE: tuple[tuple[str, Callable[[FuseStatus], object]], ...] = (
     ("why", lambda f: f.blow_reason or f.diverged),
 )
 
+_SLA: tuple[tuple[str, Callable[[Sla], object]], ...] = (
+    ("name", lambda s: s.name),
+    ("schedule", lambda s: s.schedule if s.promised else "none is written"),
+    ("day kept", lambda s: _kept(s.day_percent, s.day_kept, s.day_missed)),
+    ("day worst", lambda s: None if s.day_worst_seconds is None else _long(s.day_worst_seconds)),
+    ("week kept", lambda s: _kept(s.week_percent, s.week_kept, s.week_missed)),
+    ("week worst", lambda s: None if s.week_worst_seconds is None else _long(s.week_worst_seconds)),
+    ("unknown", lambda s: s.week_unknown),
+    ("counted since", lambda s: s.counted_since),
+)
+
+
+def _kept(percent: float | None, kept: int, missed: int) -> str:
+    return "" if percent is None else f"{percent:g}% ({kept} of {kept + missed})"
+
+
 COLUMNS: dict[type, tuple[tuple[str, Callable[..., object]], ...]] = {
     StreamTableStatus: _STATUS,
     HistoryRow: _HISTORY,
@@ -341,6 +375,7 @@ COLUMNS: dict[type, tuple[tuple[str, Callable[..., object]], ...]] = {
     SourceWatermark: _WATERMARK,
     WatermarkStatus: _WATERMARK_STATUS,
     FuseStatus: _FUSE,
+    Sla: _SLA,
 }
 """What a list of these values shows in text; JSON always has every field. Other values show all their fields."""
 

@@ -77,6 +77,12 @@ def history(context: typer.Context, name: OptionalName = None, limit: Limit = 20
     session.output.show(session.engine.history(name, limit=limit))
 
 
+def sla(context: typer.Context, name: OptionalName = None) -> None:
+    """How often the schedule was kept: of the changes taken in, how many in time; over a day and a week."""
+    session = session_of(context)
+    session.output.show(session.engine.sla(name))
+
+
 def graph(
     context: typer.Context,
     name: Annotated[str | None, typer.Argument(help="Only what this one reads.", show_default=False)] = None,

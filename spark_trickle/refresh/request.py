@@ -22,6 +22,8 @@ class Request:
     mode: RefreshMode | None
     initiated_by: str
     now: datetime
+    began: datetime | None = None
+    """When this refresh did, if not at that moment: in a tick others may have come first."""
     cut: str
     group: str | None
     max_change_ratio: float
@@ -71,7 +73,7 @@ def history_row(outcome: RefreshOutcome, request: Request, epoch: int, error: st
         mode=outcome.mode,
         reason=outcome.reason,
         error=error,
-        started_at=request.now,
+        started_at=request.began or request.now,
         duration_ms=outcome.duration_ms,
         rows_inserted=outcome.rows_inserted,
         rows_deleted=outcome.rows_deleted,

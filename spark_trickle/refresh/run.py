@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -41,6 +42,7 @@ from spark_trickle.refresh.held_back import require_readable, with_moment
 from spark_trickle.refresh.member import refresh_member
 from spark_trickle.refresh.members import Piece, in_order, is_circle, pieces
 from spark_trickle.refresh.publishing import publication_of, swaps_of, timed, up_to_date
+from spark_trickle.refresh.reads import require_reachable, touched
 from spark_trickle.refresh.request import MemberResult, Request, history_row, idle_result
 
 Remember = Callable[[StreamTable, float], Standing]
@@ -74,6 +76,8 @@ class Refresher:
     fuse_default_ceiling: int = 0
     max_rounds: int = 100
     """Rounds after which a circle that still changes is given up."""
+    refreshing: Callable[[tuple[TableName, ...]], AbstractContextManager[None]] = lambda _: nullcontext()
+    """Around each refresh that is asked for by hand: others may want to see that it runs."""
 
     def refresh(
         self, names: Sequence[TableName], mode: RefreshMode | None, *, upstream: bool = False
@@ -86,7 +90,8 @@ class Refresher:
             request = replace(self._request(cut, mode, "MANUAL", unit), along=along)
             self.notify(StepReached(Step.PINNED))
             try:
-                results = self._run(cut, unit, request, started)
+                with self.refreshing(tuple(table.name for table in unit)):
+                    results = self._run(cut, unit, request, started)
             except ConflictError as err:
                 if attempt == self.attempts:
                     self._failed(unit, request, err, started)
@@ -120,11 +125,13 @@ class Refresher:
         group: str | None,
         fence: int,
         now: datetime,
+        began: datetime | None = None,
         remember: Remember,
         aligned: AlignedVersions | None = None,
     ) -> UnitResult:
         """For the scheduler: bring a unit to this cut, whatever is there by now, and publish it under the fence.
 
+        `began`: when it did, where that is later than the moment `now` that the whole tick is at.
         `aligned`: what it reads instead of what is newest, where it is held back. Nothing is tried twice and no failure
         is written down: the scheduler does that. ConflictError: somebody else published one of these since the cut was
         read. HeldError: a view has come to read what holds it; that is remembered, so that the next tick knows before
@@ -140,10 +147,11 @@ class Refresher:
             self._request(cut, None, "SCHEDULER", tables),
             group=group,
             now=now,
+            began=began,
             holding=lambda table: held_by_sources(table, Situation(cut=newest, now=now), aligned=aligned),
         )
         self.notify(StepReached(Step.PINNED))
-        with self.lake.workbench(cut, _touched(cut, tables)) as bench:
+        with self.lake.workbench(cut, touched(cut, tables)) as bench:
             if cut is not newest:
                 require_readable(bench, tables, newest, cut)
             results = self._moved_members(bench, cut, tables, request, fence)
@@ -177,8 +185,8 @@ class Refresher:
             sources = {source.table for table in piece for source in table.sources}
             if perhaps & sources or any(not untouched(table, cut.pointers) for table in piece):
                 perhaps.update(table.name for table in piece)
-        touched = [table for table in unit if table.name in perhaps]
-        bench.expect(touched)
+        moved = [table for table in unit if table.name in perhaps]
+        bench.expect(moved)
 
         def due(table: StreamTable) -> bool:
             return not untouched(table, cut.pointers) or bool(
@@ -197,7 +205,7 @@ class Refresher:
                 remember_blown(err, cut, self.catalog, self.notify, fence)
                 raise
 
-        results = in_order(bench, touched, work, workers=self._workers(cut, unit), due=due)
+        results = in_order(bench, moved, work, workers=self._workers(cut, unit), due=due)
         _require_no_new_circle(results, request)
         return results
 
@@ -229,7 +237,7 @@ class Refresher:
         """
         tables = {s.table for table in unit for s in table.sources if s.kind != "VIEW" and s.table in cut.pointers}
         hidden = any(cut.pointers[name].kind == "VIEW" for name in tables)
-        return 1 if hidden or _touched(cut, unit) is None else self.workers
+        return 1 if hidden or touched(cut, unit) is None else self.workers
 
     def followers(self, cut: Cut, written: Iterable[TableName]) -> list[StreamTable]:
         """IMMEDIATE stream tables that follow writes to these tables, cascades included, in order."""
@@ -270,7 +278,7 @@ class Refresher:
             if table.fuse.blown is not None and table.options.fuse is not Fuse.OFF:
                 raise blown_error(table, table.fuse.blown)
         wanted |= {table.name for table in self.followers(cut, wanted)}
-        _require_reachable(cut, wanted)
+        require_reachable(cut, wanted)
         return [cut.tables[name] for name in dag.ordered(wanted)], frozenset(along)
 
     def _request(self, cut: Cut, mode: RefreshMode | None, by: str, unit: Sequence[StreamTable]) -> Request:
@@ -294,7 +302,9 @@ class Refresher:
             results = [idle_result(table, request, started) for table in unit]
             self.catalog.publish(publication_of((), results))
             return results
-        with self.lake.workbench(cut, _touched(cut, unit)) as bench:
+        self.lake.ready()
+        started, request = time.perf_counter(), replace(request, now=self.clock.now())
+        with self.lake.workbench(cut, touched(cut, unit)) as bench:
             results = self.members(bench, unit, request, workers=self._workers(cut, unit))
             self.notify(StepReached(Step.ALL_STAGED))
             results = [timed(result, started, alone=len(results) == 1) for result in results]
@@ -363,19 +373,6 @@ def dag_of(tables: Iterable[StreamTable]) -> Dag:
     return Dag({table.name: [source.table for source in table.sources] for table in tables})
 
 
-def _require_reachable(cut: Cut, unit: Iterable[TableName]) -> None:
-    """UnavailableError: a source of another catalog cannot be found."""
-    for name in sorted(unit):
-        for source in cut.tables[name].sources:
-            away = cut.away.get(source.table)
-            if away is not None:
-                raise UnavailableError(
-                    f"'{name}' cannot be refreshed: {away.reason}",
-                    hint=f"To do: {away.next_step}",
-                    facts={"name": str(name), "source": str(source.table), "catalog": source.table.catalog},
-                )
-
-
 def _require_no_new_circle(results: Sequence[MemberResult], request: Request) -> None:
     if any(request.stream_tables.get(r.table.name, r.table).sources != r.table.sources for r in results):
         # A view was redefined under a query: it may lead back to where it came from.
@@ -387,13 +384,3 @@ def _require_no_new_circle(results: Sequence[MemberResult], request: Request) ->
             if circle not in before and not set(circle) & set(made) and request.former is None:
                 hint = "A view that they read was redefined: define it otherwise, or alter_stream_table one of them"
                 raise CycleError(now.way_round(circle), hint=hint)
-
-
-def _touched(cut: Cut, unit: Iterable[StreamTable]) -> set[TableName] | None:
-    """The tables that refreshing these reads and writes; None: any, because a view may have come to read others."""
-    views = [(table.frontier.of(s.table), s.table) for table in unit for s in table.sources if s.kind == "VIEW"]
-    if any(
-        pin is None or name not in cut.pointers or pin.location != cut.pointers[name].location for pin, name in views
-    ):
-        return None
-    return {name for table in unit for name in (*table.tables, *(s.table for s in table.sources))}

@@ -59,7 +59,11 @@ class Scheduler:
         clock: Clock,
         notify: Observer,
         pace: Pace,
+        running: Running | None = None,
     ) -> None:
+        """Args:
+        running: what is being refreshed in this process, by hand, too.
+        """
         self._catalog = catalog
         self._clock = clock
         self._notify = notify
@@ -68,7 +72,7 @@ class Scheduler:
         self._turn = threading.Lock()
         self._memory = Memory(make_board)
         self._token = 0
-        running = Running(clock)
+        running = running or Running(clock)
         self._lease = Lease(catalog, clock, pace.lease_seconds, holder_name(), running)
         self._pool = ThreadPoolExecutor(pace.workers, thread_name_prefix="trickle-refresh")
         self._world = World(

@@ -18,6 +18,7 @@ from spark_trickle.grouping import GroupStatus
 from spark_trickle.holds.fuse_report import FuseStatus
 from spark_trickle.holds.gate_report import BootstrapGateStatus
 from spark_trickle.holds.watermark_report import SourceWatermark, WatermarkStatus
+from spark_trickle.measuring import slas
 from spark_trickle.model.gate import GateEvent
 from spark_trickle.model.intervention import Intervention
 from spark_trickle.model.refresh import HistoryRow
@@ -28,6 +29,7 @@ from spark_trickle.serve.overview import Overview, Reports, TableRow, overview, 
 from spark_trickle.serve.recent import RecentHistory
 from spark_trickle.serve.reports import Reporter
 from spark_trickle.serve.table_page import Found, TablePage, table_page
+from spark_trickle.sla import Sla
 from spark_trickle.views import Explanation, StreamTableStatus, WhyAnswer
 from spark_trickle.watching import Moment
 
@@ -101,6 +103,11 @@ class Api:
         going_on = tuple(job for job in self.jobs.all() if not job.over)
         return Pulse(self.watch.stamp(), self.watch.catalog.generation(), going_on)
 
+    def sla(self, query: Query) -> list[Sla] | Sla:
+        names = None if query.name is None else [query.name]
+        found = slas(names, self.moment(), self.watch.catalog)
+        return found if names is None else found[0]
+
     def overview(self, _query: Query) -> Overview:
         """Many may look every second: they share what was made for the first of them."""
         key = (self.watch.stamp(), self.jobs.refreshing(), int(self.watch.clock.now().timestamp()))
@@ -137,6 +144,7 @@ class Api:
             explanation=told.explain(name),
             group=next((each for each in told.groups() if str(name) in each.members), None),
             history=self.watch.catalog.history(name, _ON_A_PAGE),
+            sla=slas([name], moment, self.watch.catalog)[0],
             interventions=self.watch.catalog.interventions(str(name), 20),
         )
         return table_page(name, moment, found, self.watch.files)
@@ -224,6 +232,7 @@ ENDPOINTS: Sequence[Endpoint] = (
     Endpoint("/why", "Why a stream table is not refreshing, and what to do.", WhyAnswer, Api.why, (THE_NAME,)),
     Endpoint("/explain", "How a stream table is kept.", Explanation, Api.explain, (THE_NAME,)),
     Endpoint("/history", "The last refreshes, newest first.", list[HistoryRow], Api.history, (NAME, LIMIT)),
+    Endpoint("/sla", "How often schedules were kept; a list, or one with a name.", list[Sla] | Sla, Api.sla, (NAME,)),
     Endpoint(
         "/interventions",
         "What people did through the page and the API, newest first.",

@@ -19,9 +19,10 @@ from spark_trickle.holds.watermark_report import WatermarkStatus, watermark_stat
 from spark_trickle.model.groups import GroupOrigin
 from spark_trickle.names import TableName, no_stream_table
 from spark_trickle.refresh.resolve import operators_and_change
+from spark_trickle.seeing import seen
 from spark_trickle.views import Explanation, StreamTableStatus, WhyAnswer, explanation_of, status_of
 from spark_trickle.watching import Moment
-from spark_trickle.why import why
+from spark_trickle.why import concerned, why
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,9 @@ class Reporter:
         return self._status(name, scc_ids(self.moment.tables.values()).get(name))
 
     def why(self, name: TableName) -> WhyAnswer:
-        return why(name, self.moment.known, self.moment.board)
+        attempts = self.catalog.last_attempts(concerned(name, self.moment.tables))
+        known = replace(self.moment.known, attempts=attempts, running=self.moment.running)
+        return why(name, known, self.moment.board)
 
     def explain(self, name: TableName) -> Explanation:
         self._require(name)
@@ -75,7 +78,9 @@ class Reporter:
 
     def _status(self, name: TableName, scc_id: int | None) -> StreamTableStatus:
         moment = self.moment
-        return status_of(moment.tables[name], moment.now, scc_id=scc_id, standing=moment.known.standings.get(name))
+        table, standing = moment.tables[name], moment.known.standings.get(name)
+        around = seen(table, moment.known.cut.pointers, moment.running, moment.files)
+        return status_of(table, moment.now, scc_id=scc_id, standing=standing, seen=around)
 
     def _require(self, name: TableName) -> None:
         if name not in self.moment.tables:

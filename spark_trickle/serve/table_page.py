@@ -8,15 +8,16 @@ from datetime import datetime, timedelta
 
 from spark_trickle.conditions import GRACE, State
 from spark_trickle.grouping import GroupStatus
+from spark_trickle.lag import Freshness, freshness
 from spark_trickle.metadata_files import Column, TableMetadata
 from spark_trickle.model.frontier import Pin, commit_number
 from spark_trickle.model.intervention import Intervention
 from spark_trickle.model.refresh import HistoryRow
 from spark_trickle.model.stream_table import Options, StreamTable
 from spark_trickle.names import TableName
-from spark_trickle.serve.lag import Freshness, freshness
 from spark_trickle.serve.next_steps import Offer, offers
 from spark_trickle.serve.overview import TableRow, table_rows
+from spark_trickle.sla import Sla
 from spark_trickle.views import Explanation, Reason, StreamTableStatus, WhyAnswer
 from spark_trickle.watching import Moment
 
@@ -72,6 +73,7 @@ class TablePage:
     group: GroupStatus | None
     readers: tuple[TableRow, ...]
     freshness: Freshness
+    sla: Sla
     history: tuple[HistoryRow, ...]
     interventions: tuple[Intervention, ...]
 
@@ -86,6 +88,7 @@ class Found:
     group: GroupStatus | None
     history: tuple[HistoryRow, ...]
     interventions: tuple[Intervention, ...]
+    sla: Sla
 
 
 def table_page(
@@ -118,6 +121,7 @@ def table_page(
         group=found.group,
         readers=tuple(rows[str(reader)] for reader in moment.board.readers.get(name, ())),
         freshness=freshness(found.history, metadata_of, _promised(rhythm.interval, rhythm.declared), GRACE),
+        sla=found.sla,
         history=found.history,
         interventions=found.interventions,
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 
+from spark_trickle.config import mask_url
+
 _LOG = logging.getLogger("spark_trickle.spark")
 
 
@@ -12,7 +14,8 @@ class _ToOurLog(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         trace = record.exc_info and record.exc_info[1]
-        _LOG.debug("%s%s", record.getMessage(), f"\n{trace.__cause__ or trace}" if trace else "")
+        said = f"{record.getMessage()}\n{trace.__cause__ or trace}" if trace else record.getMessage()
+        _LOG.debug("%s", mask_url(said))
 
 
 def traces_to_our_log() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from spark_trickle.config import mask_url
 from spark_trickle.errors import UserError
 from spark_trickle.names import TableName, is_internal, similar
 
@@ -65,6 +66,8 @@ def in_short(text: str) -> str:
     said = _ONE_OF.sub(_suggested, said)
     for pattern in (*_BOILERPLATE, _PLACES):
         said = pattern.sub("", said)
+    # A catalog's address may be in it, with all that is needed to open it.
+    said = mask_url(said)
     said = re.sub(r"\s+([.,;:])", r"\1", re.sub(r"\s{2,}", " ", said)).strip(" ;")
     return said if len(said) <= _MOST_CHARACTERS else f"{said[:_MOST_CHARACTERS].rstrip()} ..."
 

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import spark_trickle
-from spark_trickle.errors import ConflictError, HasDependentsError
+from spark_trickle.errors import ConflictError, HasDependentsError, StreamTableError
 from spark_trickle.model.refresh import Action
 from tests.spark.engines import assert_equals_query, values
 
@@ -48,3 +48,25 @@ def test_stream_tables_transactions_and_conflicts_on_postgresql(
         with pytest.raises(HasDependentsError):
             engine.drop_stream_table("sums")
         assert engine.drop_stream_table("sums", cascade=True) == ("sums", "above")
+
+
+def test_the_password_may_be_in_a_password_file_for_both_sides(
+    spark: SparkSession, postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server asks for one, of Python and of Java."""
+    file = tmp_path / "pgpass"
+    file.write_text("127.0.0.1:*:*:trickle:secret\n")
+    file.chmod(0o600)
+    monkeypatch.delenv("PGPASSWORD", raising=False)
+    monkeypatch.setenv("PGPASSFILE", str(file))
+    lake, bare = str(tmp_path / "lake"), postgres_url.replace(":secret@", "@")
+    with spark_trickle.connect(lake, catalog=bare, spark=spark.newSession()) as engine:
+        engine.sql("CREATE TABLE t (k INT); INSERT INTO t VALUES (1)")
+        engine.create_stream_table("sums", "SELECT k, COUNT(*) AS n FROM t GROUP BY k")
+        engine.sql("INSERT INTO t VALUES (1)")
+        assert engine.refresh_stream_table("sums").action is Action.DIFFERENTIAL
+        assert_equals_query(engine, "sums")
+    wrong = postgres_url.replace(":secret@", ":s3/cr%3Ft@")
+    with pytest.raises(StreamTableError) as refused:
+        spark_trickle.connect(lake, catalog=wrong, spark=spark.newSession())
+    assert "password authentication failed" in str(refused.value) and "s3/" not in f"{refused.value!r} {refused.value}"

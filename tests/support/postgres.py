@@ -19,6 +19,7 @@ from pathlib import Path
 import psycopg
 
 _USER = "trickle"
+_PASSWORD = "secret"
 _UNPRIVILEGED = ("postgres", "nobody")
 
 
@@ -28,7 +29,7 @@ class PostgresMissing(Exception):
 
 @dataclass(frozen=True)
 class Cluster:
-    """A running server; anybody on this machine may connect to it."""
+    """A running server; who connects to it has to know the password."""
 
     port: int
     folder: Path
@@ -62,9 +63,11 @@ def running() -> Iterator[Cluster]:
         if prefix:
             shutil.chown(folder, _somebody_else())
         data = folder / "data"
-        _run(
-            [*prefix, str(binaries / "initdb"), "-D", str(data), "-U", _USER, "-A", "trust", "-E", "UTF8", "--no-sync"]
-        )
+        password = folder / "password"
+        password.write_text(_PASSWORD)
+        password.chmod(0o644)
+        made_by = ["-U", _USER, "-A", "scram-sha-256", f"--pwfile={password}"]
+        _run([*prefix, str(binaries / "initdb"), "-D", str(data), *made_by, "-E", "UTF8", "--no-sync"])
         port = _free_port()
         settings = {
             "port": str(port),

@@ -197,6 +197,9 @@ class ToyLake:
     values: dict[str, datetime | Broken | StreamTableError] = field(default_factory=dict)
     """The largest value of the watermark column, by location, or why nobody can tell."""
 
+    def ready(self) -> None:
+        """It is."""
+
     @contextmanager
     def workbench(self, cut: Cut, tables: Iterable[TableName] | None = None) -> Iterator[ToyBench]:
         yield ToyBench(self, dict(cut.pointers), dict(cut.pointers))

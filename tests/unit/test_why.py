@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from spark_trickle.errors import NotFoundError
+from spark_trickle.errors import NotFoundError, StreamTableError
 from spark_trickle.holds.rule import Situation
 from spark_trickle.holds.rules import held
 from spark_trickle.known import Known
 from spark_trickle.model.frontier import Pointer
 from spark_trickle.model.publication import Cut
-from spark_trickle.model.standing import LeaseRow
-from spark_trickle.model.stream_table import Status, StreamTable
+from spark_trickle.model.standing import LeaseRow, UnderWay
+from spark_trickle.model.stream_table import RefreshMode, Status, StreamTable
 from spark_trickle.names import TableName
 from spark_trickle.views import WhyAnswer
-from spark_trickle.why import why
+from spark_trickle.why import concerned, why
 from tests.support.catalog_values import NOON, stream_table
 from tests.support.scheduling import SLOWEST, Yard, yard
 
@@ -32,13 +32,15 @@ def y(tmp_path: Path) -> Iterator[Yard]:
         yield made
 
 
-def ask(y: Yard, name: str, seconds: float = 0.0) -> WhyAnswer:
+def ask(y: Yard, name: str, seconds: float = 0.0, running: tuple[UnderWay, ...] = ()) -> WhyAnswer:
     known = Known(
         cut=y.catalog.cut(),
         standings=y.catalog.standings(),
         lease=y.catalog.lease(),
         now=y.now + timedelta(seconds=seconds),
         default_schedule=timedelta(seconds=1),
+        attempts=y.catalog.last_attempts(concerned(T(name), y.catalog.cut().tables)),
+        running=running,
     )
     return why(T(name), known)
 
@@ -201,4 +203,56 @@ def test_what_is_told_is_what_the_rules_say(y: Yard) -> None:
     found = held(Situation(cut=y.catalog.cut(), now=y.now, standings=y.catalog.standings()))[T("a")]
     assert [(each.text, each.next_step) for each in ask(y, "a").reasons] == [
         (hold.in_full, hold.next_step) for hold in found
+    ]
+
+
+def test_a_refresh_by_hand_that_failed_is_told_until_one_goes_well(y: Yard) -> None:
+    y.stream("a", "orders", schedule="1h")
+    y.stream("b", "a", schedule="1h")
+    y.tick()
+    y.failing["a"] = "permanent"
+    y.write("orders")
+    with pytest.raises(StreamTableError):
+        y.refresher.refresh([T("a")], None)
+    answer = ask(y, "a")
+    assert not answer.refreshing
+    text, step = answer.reasons[0].text, answer.reasons[0].next_step
+    assert text.startswith("its last refresh, by hand at 2026-03-01 12:00:00 UTC, failed: "), text
+    assert step == "mend the cause; refresh_stream_table('a') tries again"
+    assert "it reads 'a', and its last refresh, by hand" in str(ask(y, "b"))
+    y.failing.clear()
+    y.refresher.refresh([T("a")], None)
+    answer = ask(y, "a")
+    assert answer.refreshing and "nothing that it reads has changed" in str(answer)
+
+
+def test_a_failure_while_up_to_date_is_no_reason_to_call_it_up_to_date(y: Yard) -> None:
+    y.stream("a", "orders")
+    y.tick()
+    y.failing["a"] = "permanent"
+    with pytest.raises(StreamTableError):
+        y.refresher.refresh([T("a")], RefreshMode.FULL)
+    said = str(ask(y, "a", 60))
+    assert said.startswith("'a' is not refreshing:") and "failed" in said and "up to date" not in said
+
+
+def test_one_that_was_made_again_has_nothing_of_the_failures_of_its_name(y: Yard) -> None:
+    y.stream("a", "orders")
+    y.failing["a"] = "permanent"
+    y.now = NOON - timedelta(hours=1)
+    with pytest.raises(StreamTableError):
+        y.refresher.refresh([T("a")], None)
+    y.now = NOON
+    assert "failed" not in str(ask(y, "a"))
+
+
+def test_what_is_being_refreshed_is_said_to_be(y: Yard) -> None:
+    y.stream("a", "orders")
+    y.tick()
+    answer = ask(y, "a", 60, running=(UnderWay((T("a"),), y.now),))
+    assert answer.refreshing
+    assert str(answer).splitlines() == [
+        "nothing is wrong with 'a':",
+        "  1. it is being refreshed, since 2026-03-01 12:00:00 UTC",
+        "     to do: wait",
     ]

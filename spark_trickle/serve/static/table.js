@@ -46,7 +46,7 @@ export function table(main, { subject }) {
       put(areas.frontier, page.frontier, frontier);
       put(areas.columns, page.columns, columns);
       put(areas.facts, [page.options, page.status, page.row, page.created_at, page.meaning, page.mode_reason].map(steady), facts);
-      put(areas.fresh, [page.freshness, page.history], () => panel(null, lag(page.freshness), durations(page.history), legend(["differential", "full", "nothing", "failed"])));
+      put(areas.fresh, [page.freshness, page.history, { ...page.sla, counted_since: undefined }], () => panel(null, keeping(page.sla), lag(page.freshness), durations(page.history), legend(["differential", "full", "nothing", "failed"])));
       put(areas.near, [page.group, page.readers, page.explanation.circle, page.explanation.watermark_groups], near);
       put(areas.history, page.history, () => panel("History", page.history.length ? grid(HISTORY, historyRows(page.history, false)) : empty("It was never refreshed.")));
       put(areas.hands, page.interventions, () => (page.interventions.length ? panel("By hand", grid(INTERVENTIONS, interventionRows(page.interventions))) : null));
@@ -55,6 +55,15 @@ export function table(main, { subject }) {
 }
 
 const steady = (value) => (value && typeof value === "object" ? { ...value, staleness_seconds: undefined } : value);
+
+function keeping(sla) {
+  if (!sla.promised) return null;
+  const said = (percent, kept, missed) => (percent === null ? "nothing was promised" : `${percent}% (${number(kept)} of ${number(kept + missed)})`);
+  return h("p", { class: "kept", title: "Of the changes that it took in, how many were published when its schedule promised it" }, "Schedule kept: ",
+    h("b", null, said(sla.day_percent, sla.day_kept, sla.day_missed)), " in the last 24 hours, ",
+    h("b", null, said(sla.week_percent, sla.week_kept, sla.week_missed)), " in 7 days",
+    sla.week_unknown ? h("span", { class: "muted" }, `; of ${number(sla.week_unknown)} refreshes it is not known`) : null);
+}
 
 function head([row, status, rows]) {
   const stopped = status === "SUSPENDED" || status === "ERROR";

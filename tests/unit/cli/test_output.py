@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 from spark_trickle.cli.output import JsonOutput, Rows, TextOutput, aligned
@@ -29,7 +29,8 @@ def status(name: str, staleness_seconds: float | None) -> StreamTableStatus:
         effective_mode=RefreshMode.DIFFERENTIAL,
         schedule="1m",
         populated=True,
-        last_refresh_at=datetime(2026, 7, 1, tzinfo=UTC),
+        last_refresh_at=None if staleness_seconds is None else datetime.now(UTC) - timedelta(days=10),
+        rows=42,
         data_timestamp=None,
         staleness_seconds=staleness_seconds,
         consecutive_errors=0,
@@ -52,10 +53,11 @@ def as_document(value: object) -> object:
 
 
 def test_status_is_a_table_of_aligned_lines_when_not_a_terminal() -> None:
-    assert text([status("totals", 90), status("t", None)]).splitlines() == [
-        "name    status  mode                 schedule  refreshed  epoch  errors  reads         reason",
-        "totals  ACTIVE  DIFFERENTIAL (AUTO)  1m        2m ago         3       0  sales, shops",
-        "t       ACTIVE  DIFFERENTIAL (AUTO)  1m        never          3       0  sales, shops",
+    assert text([status("totals", 90), status("t", None), status("s", 0)]).splitlines() == [
+        "name    status  mode                 schedule  refreshed  stale  rows  epoch  errors  reads         reason",
+        "totals  ACTIVE  DIFFERENTIAL (AUTO)  1m        10d ago    2m       42      3       0  sales, shops",
+        "t       ACTIVE  DIFFERENTIAL (AUTO)  1m        never               42      3       0  sales, shops",
+        "s       ACTIVE  DIFFERENTIAL (AUTO)  1m        10d ago    no       42      3       0  sales, shops",
     ]
 
 

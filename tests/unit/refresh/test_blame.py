@@ -68,6 +68,9 @@ def test_a_bug_outside_of_any_member_is_written_down_for_all(y: Yard) -> None:
     y.write("orders")
 
     class Broken:
+        def ready(self) -> None:
+            pass
+
         def workbench(self, *_: object) -> object:
             raise RecursionError("too deep")
 

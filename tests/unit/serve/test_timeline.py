@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
+from spark_trickle.lag import freshness
 from spark_trickle.metadata_files import SnapshotAt, TableMetadata
 from spark_trickle.model.frontier import Frontier
 from spark_trickle.model.refresh import Action, Activity, Outcome
 from spark_trickle.names import TableName
-from spark_trickle.serve.lag import freshness
 from spark_trickle.serve.timeline import LANES, SLOTS, Kind, busiest, slowest, timeline
 from tests.support.catalog_values import NOON, history_row, pin
 

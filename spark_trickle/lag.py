@@ -48,7 +48,7 @@ def freshness(
         if row.status is not Outcome.COMPLETED:
             continue
         ended = row.started_at + timedelta(milliseconds=row.duration_ms)
-        first = None if before is None else _first_change(before, row.frontier, metadata_of)
+        first = None if before is None else first_change(before, row.frontier, metadata_of)
         if first is not None:
             points.append(LagPoint(ended, max(0.0, (ended - first).total_seconds())))
         before = row.frontier
@@ -57,7 +57,7 @@ def freshness(
     return Freshness(tuple(points), None if promised is None else promised.total_seconds(), kept)
 
 
-def _first_change(
+def first_change(
     before: Frontier, after: Frontier, metadata_of: Callable[[TableName], TableMetadata | None]
 ) -> datetime | None:
     """When the first of the changes between two frontiers was made."""
