@@ -49,8 +49,18 @@ def connect(
     """
     from spark_trickle.config import load
     from spark_trickle.engine import Engine
+    from spark_trickle.notebook import Progress, in_notebook
 
+    if in_notebook():
+        observers = (*observers, Progress())
     return Engine(load(warehouse=warehouse, catalog=catalog, **settings), spark=spark, observers=observers)
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext spark_trickle`: brings `%%trickle`, for SQL in cells of a notebook."""
+    from spark_trickle.notebook import load
+
+    load(shell)
 
 
 __all__ = [

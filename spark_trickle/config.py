@@ -67,6 +67,8 @@ class Settings(BaseSettings):
     catalog: str = ""
     """Database of the catalog: `sqlite:///path` or `postgresql+psycopg://user:password@host:5432/database`.
     Left out: `trickle.db` in the warehouse folder."""
+    catalog_password_file: str = ""
+    """File that holds the password of the catalog's database and nothing else, where `catalog` has none."""
     busy_timeout_seconds: float = Field(default=30.0, gt=0, le=3600)
     """How long to wait for somebody else's transaction in the catalog before giving up."""
 

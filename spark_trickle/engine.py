@@ -25,6 +25,7 @@ from spark_trickle.graph.units import plan_units
 from spark_trickle.grouping import CALLS as GROUP_CALLS
 from spark_trickle.grouping import GroupCalls
 from spark_trickle.holds.alignment import governing_groups
+from spark_trickle.html import Listing
 from spark_trickle.logs import log_event
 from spark_trickle.measuring import slas
 from spark_trickle.model.groups import GroupOrigin
@@ -32,6 +33,7 @@ from spark_trickle.model.refresh import HistoryRow, RefreshOutcome, Verification
 from spark_trickle.model.stream_table import Options, RefreshMode, StreamTable
 from spark_trickle.model.tick import TickReport
 from spark_trickle.names import TableName, no_stream_table
+from spark_trickle.notebook import say_how_values_look
 from spark_trickle.protecting import require_allowed
 from spark_trickle.refresh.resolve import operators_and_change, resolve_mode
 from spark_trickle.seeing import seen
@@ -47,6 +49,8 @@ if TYPE_CHECKING:
     from spark_trickle.reading import Snapshot
     from spark_trickle.spark.maintain import MaintenanceReport
     from spark_trickle.transaction import Transaction
+
+say_how_values_look()
 
 SQL_CALLS = (
     "refresh_stream_table",
@@ -130,7 +134,7 @@ class Engine(DefinitionCalls, GateCalls, GroupCalls, WatermarkCalls, FuseCalls):
         """Refresh several at one cut and publish them together, or none."""
         if not names:
             raise UserError("no stream table is named", hint="Name at least one")
-        return self._parts.refresher.refresh([self._named(name) for name in names], None)
+        return Listing(self._parts.refresher.refresh([self._named(name) for name in names], None))
 
     def stream_tables(self) -> tuple[StreamTable, ...]:
         """All of them, as the catalog knows them."""
@@ -175,7 +179,7 @@ class Engine(DefinitionCalls, GateCalls, GroupCalls, WatermarkCalls, FuseCalls):
             )
             for table in shown
         ]
-        return rows if wanted is None else rows[0]
+        return Listing(rows) if wanted is None else rows[0]
 
     def scc_status(self) -> list[SccStatus]:
         """The circles of stream tables, and how many rounds each took the last time."""
@@ -183,13 +187,13 @@ class Engine(DefinitionCalls, GateCalls, GroupCalls, WatermarkCalls, FuseCalls):
 
     def history(self, name: str | None = None, limit: int = 20) -> list[HistoryRow]:
         """What refreshes did, newest first."""
-        return list(self._parts.catalog.history(None if name is None else self._named(name), limit))
+        return Listing(self._parts.catalog.history(None if name is None else self._named(name), limit))
 
     def sla(self, name: str | None = None) -> Any:
         """How often the schedule was kept, over a day and a week: of one stream table, or of all (a list)."""
         wanted = None if name is None else [self._named(name)]
         found = slas(wanted, self._parts.watch.moment(self._parts.running()), self._parts.catalog)
-        return found if wanted is None else found[0]
+        return Listing(found) if wanted is None else found[0]
 
     def explain(self, name: str) -> views.Explanation:
         """How a stream table is kept: operators, delta SQL, mode and why, sources, frontier."""

@@ -5,6 +5,7 @@ A message says what happened, to which thing, where, and what to do.
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -26,6 +27,10 @@ class StreamTableError(Exception):
     @property
     def kind(self) -> str:
         return type(self).__name__
+
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows: the message. Where in our code it was found out helps nobody there."""
+        return [f"{self.kind}: {self}"]
 
     def as_dict(self) -> dict[str, object]:
         return {"error": self.kind, "message": str(self), "facts": self.facts, "retryable": self.retryable}
@@ -249,3 +254,6 @@ class CommitUnknownError(StreamTableError):
 
 class InternalError(StreamTableError):
     """A bug of ours."""
+
+    def _render_traceback_(self) -> list[str]:
+        return "".join(traceback.format_exception(self)).splitlines()

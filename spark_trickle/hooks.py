@@ -67,6 +67,7 @@ class Mailbox:
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
         self._hurry = threading.Event()
+        self._over = threading.Event()
 
     def put(self, message: Message) -> None:
         with self._lock:
@@ -93,12 +94,16 @@ class Mailbox:
         end = time.monotonic() + patience
         try:
             self._waiting.put(None, timeout=patience)
+            thread.join(max(0.0, end - time.monotonic()))
         except queue.Full:
-            return
-        thread.join(max(0.0, end - time.monotonic()))
+            pass
+        left = self._waiting.unfinished_tasks
+        if thread.is_alive() and left:
+            self._over.set()
+            _LOG.error("hooks: the program ends, and %d messages are not told", left)
 
     def _work(self) -> None:
-        while (message := self._waiting.get()) is not None:
+        while (message := self._waiting.get()) is not None and not self._over.is_set():
             self._tell(message)
             self._waiting.task_done()
 
@@ -109,6 +114,8 @@ class Mailbox:
                 message.send(message.body(), self._pace.timeout)
                 return
             except NotToldError as err:
+                if self._over.is_set():
+                    return
                 if number == tries or self._hurry.is_set():
                     _LOG.error("hook %s: not told after %d tries: %s", message.hook, number, err)
                     return

@@ -14,15 +14,17 @@ from enum import Enum, StrEnum
 from textwrap import indent
 
 from spark_trickle.errors import UserError
+from spark_trickle.graph.drawing import Box, drawn
 from spark_trickle.holds.fuse_report import FuseCondition, condition
+from spark_trickle.html import Shown, Svg
 from spark_trickle.model.frontier import Frontier
 from spark_trickle.model.standing import Standing
 from spark_trickle.model.stream_table import RefreshMode, Status, StreamTable
 from spark_trickle.names import TableName
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamTableStatus:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class StreamTableStatus(Shown):
     """One stream table, as `status` lists it."""
 
     name: str
@@ -53,6 +55,9 @@ class StreamTableStatus:
     """Since when, and by whom, it does not equal its query."""
     held: str | None = None
     """Why the scheduler does not refresh it, as it was last told; `why` knows it as it is now, and what to do."""
+
+    def __repr__(self) -> str:
+        return f"StreamTableStatus({self.name!r}: {self.status}, {self.effective_mode}, epoch {self.epoch})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +107,8 @@ def status_of(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Explanation:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Explanation(Shown):
     """How a stream table (or a query, before it is one) is kept."""
 
     name: str | None
@@ -132,6 +137,9 @@ class Explanation:
     notices: tuple[str, ...] = ()
     suggestion: str | None = None
     """A rewrite that could be kept incrementally, where this one cannot."""
+
+    def __repr__(self) -> str:
+        return f"Explanation({self.name or 'a query'!r}: {self.mode})"
 
     def __str__(self) -> str:
         subject = f"stream table '{self.name}'" if self.name else "this query"
@@ -185,8 +193,8 @@ class Reason:
     """Where it lies: the stream table itself or something above it."""
 
 
-@dataclass(frozen=True, slots=True)
-class WhyAnswer:
+@dataclass(frozen=True, slots=True, repr=False)
+class WhyAnswer(Shown):
     """Every reason why a stream table is not refreshing."""
 
     name: str
@@ -195,6 +203,12 @@ class WhyAnswer:
     reasons: tuple[Reason, ...] = ()
     waits: tuple[Reason, ...] = ()
     """What it waits for at the moment, though nothing is wrong: that it is due, that something changes, a scheduler."""
+
+    def __repr__(self) -> str:
+        held = (
+            "nothing stands in its way" if self.refreshing else f"{len(self.reasons)} reasons why it is not refreshing"
+        )
+        return f"WhyAnswer({self.name!r}: {held})"
 
     def __str__(self) -> str:
         if self.refreshing and not self.waits:
@@ -210,6 +224,7 @@ class GraphFormat(StrEnum):
     TEXT = "text"
     MERMAID = "mermaid"
     DOT = "dot"
+    SVG = "svg"
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +299,7 @@ def _reached(known: Mapping[str, GraphNode], roots: Iterable[str]) -> set[str]:
 
 
 def graph(nodes: Sequence[GraphNode], format: str = GraphFormat.TEXT) -> str:
-    """The whole graph as text, a Mermaid flowchart or Graphviz."""
+    """The whole graph as text, a Mermaid flowchart, Graphviz, or a picture (SVG)."""
     if format not in set(GraphFormat):
         raise UserError(f"'{format}' is not a graph format", hint=f"Choose one of: {', '.join(GraphFormat)}")
     match GraphFormat(format):
@@ -294,6 +309,8 @@ def graph(nodes: Sequence[GraphNode], format: str = GraphFormat.TEXT) -> str:
             return _mermaid(nodes)
         case GraphFormat.DOT:
             return _dot(nodes)
+        case GraphFormat.SVG:
+            return _svg(nodes)
 
 
 def _mermaid(nodes: Sequence[GraphNode]) -> str:
@@ -317,6 +334,12 @@ def _dot(nodes: Sequence[GraphNode]) -> str:
         lines.append(f"  {quoted(node.name)} [shape={'box' if node.kind == 'STREAM_TABLE' else 'cylinder'}];")
     lines += [f"  {quoted(source)} -> {quoted(node.name)};" for node in nodes for source in node.sources]
     return "\n".join([*lines, "}"])
+
+
+def _svg(nodes: Sequence[GraphNode]) -> Svg:
+    number = {node.name: i for i, node in enumerate(nodes)}
+    edges = [(number[source], number[node.name]) for node in nodes for source in node.sources]
+    return Svg(drawn([Box(node.name, node.kind) for node in nodes], edges))
 
 
 def as_json(value: object) -> object:

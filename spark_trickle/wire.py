@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
+from spark_trickle.catalog.address import with_password_of
 from spark_trickle.catalog.catalog import Catalog
 from spark_trickle.catalog.rereading import CutReader
 from spark_trickle.clock import Clock, SystemClock
@@ -123,7 +124,7 @@ def assemble(settings: Settings, spark: SparkSession | None, observers: Iterable
 
     warehouse = _warehouse(settings.warehouse)
     catalog = Catalog.open(
-        settings.catalog,
+        with_password_of(settings.catalog, settings.catalog_password_file),
         busy_timeout_seconds=settings.busy_timeout_seconds,
         max_consecutive_errors=settings.max_consecutive_errors,
         notify=notify,
@@ -136,18 +137,7 @@ def assemble(settings: Settings, spark: SparkSession | None, observers: Iterable
     watch = _watch(settings, catalog, clock)
     lateness = Lateness(watch, notify, _tell_others(settings, warehouse, catalog, mailbox, watching))
     running = Running(clock)
-    refresher = Refresher(
-        catalog=catalog,
-        lake=lake,
-        clock=clock,
-        notify=notify,
-        max_change_ratio=settings.differential_max_change_ratio,
-        attempts=settings.max_refresh_attempts,
-        workers=settings.max_concurrent_refreshes,
-        max_rounds=settings.max_fixpoint_iterations,
-        fuse_default_ceiling=settings.fuse_default_ceiling,
-        refreshing=running.refreshing,
-    )
+    refresher = _refresher(settings, catalog, lake, clock, notify, running)
     definitions = Definitions(catalog, lake, clock, refresher, notify, settings.allow_circular)
     scheduler = _scheduler(settings, catalog, refresher, clock, notify, running)
     return Parts(
@@ -170,6 +160,23 @@ def assemble(settings: Settings, spark: SparkSession | None, observers: Iterable
         lateness,
         mailbox,
         notify,
+    )
+
+
+def _refresher(
+    settings: Settings, catalog: Catalog, lake: LazyLake, clock: Clock, notify: Observer, running: Running
+) -> Refresher:
+    return Refresher(
+        catalog=catalog,
+        lake=lake,
+        clock=clock,
+        notify=notify,
+        max_change_ratio=settings.differential_max_change_ratio,
+        attempts=settings.max_refresh_attempts,
+        workers=settings.max_concurrent_refreshes,
+        max_rounds=settings.max_fixpoint_iterations,
+        fuse_default_ceiling=settings.fuse_default_ceiling,
+        refreshing=running.refreshing,
     )
 
 

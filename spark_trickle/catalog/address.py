@@ -77,6 +77,24 @@ class Address:
         return {key: str(value) for key, value in given.items() if value}
 
 
+def with_password_of(text: str, file: str) -> str:
+    """The URL with the password that a file holds, if one is named and the URL has none of its own."""
+    if not file:
+        return text
+    try:
+        url, password = make_url(text), Path(file).expanduser().read_text(encoding="utf-8").strip("\r\n")
+    except (OSError, UnicodeDecodeError) as err:
+        raise ConfigError(
+            f"the password file '{file}' cannot be read: {getattr(err, 'strerror', None) or 'it is not text'}",
+            hint="Check the setting 'catalog_password_file'",
+        ) from err
+    except (ArgumentError, ValueError):
+        return text  # it is refused for that
+    if url.get_backend_name() != Backend.POSTGRESQL.value or url.password is not None:
+        return text
+    return url.set(password=password).render_as_string(hide_password=False)
+
+
 def parse(text: str, busy_timeout_seconds: float) -> Address:
     """Read and check a catalog URL."""
     try:

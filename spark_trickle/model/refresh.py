@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from spark_trickle.html import Shown
 from spark_trickle.model.frontier import Frontier
 
 
@@ -23,8 +24,8 @@ class Outcome(StrEnum):
     SKIPPED = "SKIPPED"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RefreshOutcome:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class RefreshOutcome(Shown):
     """What one refresh of one stream table did."""
 
     name: str
@@ -45,9 +46,14 @@ class RefreshOutcome:
     fixpoint_iteration: int | None = None
     """Rounds until its circle was at rest; None: it is in none, or there was nothing to do."""
 
+    def __repr__(self) -> str:
+        did = "" if self.status is Outcome.COMPLETED else f" {self.status}"
+        rows = f"+{self.rows_inserted} -{self.rows_deleted} rows, {self.duration_ms:.0f} ms"
+        return f"RefreshOutcome({self.name!r}: {self.action}{did}, {rows})"
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryRow:
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class HistoryRow(Shown):
     """One line of the history, newest first when listed."""
 
     name: str
@@ -72,6 +78,9 @@ class HistoryRow:
     fixpoint_iteration: int | None = None
     """Rounds until its circle was at rest."""
 
+    def __repr__(self) -> str:
+        return f"HistoryRow({self.name!r}: {self.action} {self.status}, {self.started_at:%Y-%m-%d %H:%M:%S})"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Activity:
@@ -90,8 +99,8 @@ class Activity:
     initiated_by: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verification:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Verification(Shown):
     """Contents against the query at the frontier, as multisets."""
 
     name: str
@@ -106,3 +115,7 @@ class Verification:
 
     def __bool__(self) -> bool:
         return self.ok
+
+    def __repr__(self) -> str:
+        how = "ok" if self.ok else f"{self.missing_rows} rows missing, {self.unexpected_rows} unexpected"
+        return f"Verification({self.name!r}: {how})"

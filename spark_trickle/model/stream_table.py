@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from spark_trickle.html import Shown
 from spark_trickle.model.frontier import Frontier, Pin
 from spark_trickle.model.fuse import Diverged, FuseState
 from spark_trickle.model.meaning import Meaning
@@ -94,8 +95,8 @@ class Source:
     """TABLE, STREAM_TABLE or VIEW. A view is inlined; it is listed so that a redefinition is noticed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamTable:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class StreamTable(Shown):
     """One stream table, as the catalog knows it."""
 
     name: TableName
@@ -146,6 +147,9 @@ class StreamTable:
     """Rounds that its circle took, the last time that it had something to do; None: it never was in a circle."""
     fixpoint_at: datetime | None = None
     """When that was."""
+
+    def __repr__(self) -> str:
+        return f"StreamTable({str(self.name)!r}: {self.status}, {self.effective_mode}, epoch {self.epoch})"
 
     @property
     def populated(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from spark_trickle.html import Shown
 from spark_trickle.model.refresh import RefreshOutcome
 
 
@@ -27,7 +28,7 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TickReport:
+class TickReport(Shown):
     """What one pass did. Units that were not due, or had nothing to do, are only counted."""
 
     cut: str

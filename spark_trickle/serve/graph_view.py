@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 
 from spark_trickle.conditions import State
 from spark_trickle.graph.dag import data_flow
+from spark_trickle.graph.layout import columns_of, rows_of
 from spark_trickle.model.groups import Group, GroupOrigin
 from spark_trickle.names import TableName, no_stream_table
-from spark_trickle.serve.layout import columns_of, rows_of
 from spark_trickle.watching import Moment
 
 WIDTH, HEIGHT = 190, 34

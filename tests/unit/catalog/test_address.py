@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_trickle.catalog.address import parse
+from spark_trickle.catalog.address import parse, with_password_of
 from spark_trickle.errors import ConfigError
 
 
@@ -104,3 +104,16 @@ def test_a_password_file_may_be_named_in_the_url_and_one_that_others_may_read_is
     file.chmod(0o644)
     assert "password" not in parse(url, 30).jdbc_properties(), "libpq does not read it either"
     assert "password" not in parse(url.replace("pass file", "no such file"), 30).jdbc_properties()
+
+
+def test_a_file_may_hold_the_password_and_nothing_else(tmp_path: Path) -> None:
+    file = tmp_path / "secret"
+    file.write_text("p@ss/w: rd\n")
+    bare = "postgresql+psycopg://ann@db/lake?sslmode=require"
+    address = parse(with_password_of(bare, str(file)), 30)
+    assert address.jdbc_properties() == {"user": "ann", "password": "p@ss/w: rd"}
+    assert "p@ss" not in address.shown and "rd" not in address.shown
+    assert with_password_of("postgresql://ann:own@db/lake", str(file)) == "postgresql://ann:own@db/lake"
+    assert with_password_of("sqlite:///a.db", str(file)) == "sqlite:///a.db"
+    with pytest.raises(ConfigError, match=r"password file .* cannot be read: No such file"):
+        with_password_of(bare, str(tmp_path / "missing"))

@@ -324,29 +324,6 @@ def test_an_immediate_stream_table_that_fails_is_what_is_suspended_and_then_left
     assert names(y.tick(60)) == ["a"]
 
 
-def test_what_spark_takes_to_start_is_billed_to_no_refresh_and_slows_no_schedule(y: Yard) -> None:
-    seconds = [0.0]
-    y.stopwatch = lambda: seconds[0]
-    y.base("orders")
-    y.stream("a", "orders", schedule="10s")
-    y.tick()
-    y.write("orders")
-
-    class Slow:
-        def ready(self) -> None:
-            seconds[0] += 30
-
-        def workbench(self, *arguments: Any) -> Any:
-            return y.lake.workbench(*arguments)
-
-    y.refresher = replace(y.refresher, lake=Slow())
-    assert names(y.tick(60)) == ["a"]
-    assert y.catalog.standings().get(T("a"), Standing(table=T("a"))).slowed == 1
-    (row, *_) = y.catalog.history(T("a"))
-    assert row.started_at == y.now + timedelta(seconds=30), "it began when Spark was there"
-    assert y.catalog.get(T("a")).last_refresh_at == y.now, "and is due by its schedule"
-
-
 def test_a_slowed_stream_table_stays_slowed_when_another_is_held_in_the_same_tick(y: Yard) -> None:
     y.base("orders", "lines")
     y.stream("a", "orders", schedule="1s")

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from spark_trickle.engine import Engine
 from spark_trickle.errors import NotFoundError
+from spark_trickle.graph.layout import TALLEST, columns_of, rows_of
 from spark_trickle.names import TableName
 from spark_trickle.serve.graph_view import GraphView, Node, Wanted, graph_view
-from spark_trickle.serve.layout import TALLEST, columns_of, rows_of
 from spark_trickle.watching import Watch
 from tests.support.catalog_values import stream_table
 from tests.support.page_lake import HOSTILE
