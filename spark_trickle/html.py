@@ -14,6 +14,7 @@ T = TypeVar("T")
 
 _LOOKS: dict[type, Callable[[Any], str]] = {}
 _MOST_ROWS = 200
+_SHORT = 24
 _CELL = "text-align:left;padding:2px 10px 2px 0;vertical-align:top"
 COLOURS = {
     "good": "#1a7f37",
@@ -113,11 +114,16 @@ def folded(title: str, content: object) -> Markup:
 
 def table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> Markup:
     head = "".join(f'<th style="{_CELL}">{cell(title)}</th>' for title in titles)
-    lines = ("".join(f'<td style="{_CELL}">{cell(value)}</td>' for value in row) for row in rows)
+    lines = ("".join(f'<td style="{_CELL}{_wrapping(value)}">{cell(value)}</td>' for value in row) for row in rows)
     body = "".join(f"<tr>{line}</tr>" for line in lines)
     return Markup(
         f'<table style="border-collapse:collapse"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
     )
+
+
+def _wrapping(value: object) -> str:
+    """Moments and numbers stay in one line."""
+    return ";white-space:nowrap" if isinstance(value, str) and len(value) <= _SHORT else ""
 
 
 def card(title: object, facts: Mapping[str, object], *more: object) -> Markup:

@@ -35,6 +35,8 @@ def drawn(boxes: Sequence[Box], edges: Sequence[Edge]) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
         'font-family="sans-serif" font-size="12" role="img">',
         f"<title>{len(boxes)} tables, and who reads whom</title>",
+        '<defs><marker id="trickle-arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" '
+        'orient="auto"><polygon points="0,0 8,4 0,8" fill="#8c959f"/></marker></defs>',
         f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
     ]
     parts += [_line(x[a], y[a], x[b], y[b], to_itself=a == b) for a, b in edges]
@@ -64,7 +66,7 @@ def _line(x1: int, y1: int, x2: int, y2: int, *, to_itself: bool) -> str:
         # Members of a circle that stand in one column, or a way back.
         back = x2 + _WIDTH
         path = f"M {out} {y1 + middle} C {out + 50} {y1 + middle} {back + 50} {y2 + middle} {back} {y2 + middle}"
-    return f'<path d="{path}" fill="none" stroke="#8c959f"/>'
+    return f'<path d="{path}" fill="none" stroke="#8c959f" marker-end="url(#trickle-arrow)"/>'
 
 
 def _text(text: str) -> str:
