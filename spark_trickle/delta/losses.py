@@ -94,6 +94,17 @@ def lost_rows(
     return delta_of(tree, large)
 
 
+def derived_rows(plan: MaintenancePlan, fall: Fall, *, large: Mapping[Leaf, int] = NONE_LARGE) -> Delta | None:
+    """The same rows, perhaps several times, and perhaps those that are known, too; but not looked for in the table:
+    what is derived from rows that were there was there itself. None: none can be lost, or some may never have been.
+
+    For tables that were the answers of their queries, and columns in which equal values are one.
+    """
+    work = _Losses(fall, {node.leaf: node for node in plan.nodes})
+    found = work.of_node(plan.public)
+    return None if found is None or not work.derived else delta_of(_several(found), large)
+
+
 def removed(node: Node) -> Delta:
     """The rows of a public node that are in `GONE`, all copies, as a change that takes them away."""
     target = Scan(TARGET, tuple(ScanColumn(name, name) for name in node.columns))
@@ -124,10 +135,12 @@ class _Untold(Exception):
     """It cannot be told which rows went."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Losses:
     fall: Fall
     nodes: Mapping[Leaf, Node]
+    derived: bool = True
+    """Whether all rows that were found are derived from rows that were there; False: some may never have been."""
 
     def of_node(self, node: Node) -> Operator | None:
         """The rows of a node that may be lost, with all its columns."""
@@ -251,6 +264,7 @@ class _Losses:
         fallen = self.lost(match.right, both=not inside and match.kind is not MatchKind.SEMI)
         if fallen is not None:
             touched = Match(left, fallen, match.conditions, MatchKind.SEMI)
+            self.derived = self.derived and match.kind is not MatchKind.ANTI
             terms.append(replace(match, left=touched, right=right) if match.kind is MatchKind.MARK else touched)
         return added([_named(term, match.columns) for term in terms])
 
@@ -283,6 +297,8 @@ class _Losses:
         if change is None:
             return None
         if not both:
+            # In a change of several terms rows may go that were never there: another term brings them.
+            self.derived = self.derived and _is_scan(operator)
             change = Filter(change, (exp.LT(this=column(WEIGHT), expression=exp.Literal.number(0)),))
         return Project(change, tuple(Item(name, column(name)) for name in operator.columns))
 
@@ -326,6 +342,23 @@ class _Losses:
         if isinstance(operator, Scan):
             return replace(operator, version=Version.BEFORE if operator.leaf in self.fall.changed else Version.AFTER)
         return with_inputs(operator, tuple(self._old(source) for source in inputs(operator)))
+
+
+def _several(operator: Operator) -> Operator:
+    """The rows of an operator, perhaps several times."""
+    match operator:
+        case Distinct():
+            return operator.input
+        case Project() if all(isinstance(item.expression, exp.Column) for item in operator.items):
+            return replace(operator, input=_several(operator.input))
+    return operator
+
+
+def _is_scan(operator: Operator) -> bool:
+    """Is it rows of one table, perhaps filtered and computed from?"""
+    while isinstance(operator, (Filter, Project)):
+        operator = operator.input
+    return isinstance(operator, Scan)
 
 
 def _all(node: Node) -> Operator:

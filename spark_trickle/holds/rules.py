@@ -1,7 +1,8 @@
 """The table of rules, in their order, and the questions that are asked of it.
 
 The scheduler, `why` and creation ask here and nowhere else. What no rule holds is refreshed when it is due
-(`scheduler/due.py`). A new rule is a file beside this one and a line in the table.
+(`scheduler/due.py`). A new rule is a file beside this one and a line in the table; its name is in
+`HoldCode`.
 """
 
 from __future__ import annotations

@@ -40,6 +40,7 @@ from spark_trickle.spark.local import fetch, hand_back, most_fetched, travels
 from spark_trickle.spark.parallel import in_parallel
 from spark_trickle.spark.place import Computed, Placer
 from spark_trickle.spark.relations import Leaves, sql_name
+from spark_trickle.spark.sharing import netted, plain, tells_apart
 from spark_trickle.spark.write import NOTHING, Writer, Written
 from spark_trickle.sql.leaves import KeptLeaf, StepLeaf, steps_of
 from spark_trickle.storage.netting import net
@@ -69,12 +70,13 @@ class NodeApplier:
         self._target: exp.Expr = sql_name(table.sql)
         self._placer = Placer(leaves, writer, node, table)
         self._small = False
-        self._change: DataFrame | None = None
+        self._change: tuple[DataFrame, pa.Table | None] | None = None
         self._given_back = given_back
         """Rows that were taken from the table, as a change: what is applied is told from what it held before that."""
 
-    def public_change(self) -> DataFrame | None:
-        """What the last `apply` changed, rows with weights, if it is at hand without computing anything again."""
+    def public_change(self) -> tuple[DataFrame, pa.Table | None] | None:
+        """What the last `apply` changed, rows with weights, if it is at hand without computing anything again; and
+        those rows, if they are here."""
         return self._change
 
     def apply(self, changed: frozenset[KeptLeaf]) -> Written:
@@ -106,6 +108,27 @@ class NodeApplier:
         self._share(query, known)
         return self._compute(self._leaves.sql(query.query, known), what, fetched=True)
 
+    def fetch(self, query: Delta, steps: Mapping[StepLeaf, exp.Expr]) -> tuple[t.StructType, pa.Table | None]:
+        """The same, only to look at the rows. None: they are too many to come here."""
+        self._small = True
+        known = {TARGET: self._target, **steps}
+        self._share(query, known)
+        with spark_errors(f"computing what '{self._table}' may lose"):
+            frame, rows = self._begun(self._leaves.sql(query.query, known), fetched=True)
+            return frame.schema, rows
+
+    def take_rows(self, gone: pa.Table, schema: t.StructType) -> tuple[Written, Computed] | None:
+        """Take rows away of which each is given once. What was done, and the change; None: it takes a statement."""
+        taken = self._placer.all_copies(gone)
+        if taken is None:
+            return None
+        written, change = taken
+        schema = t.StructType([*schema.fields, t.StructField(WEIGHT, t.LongType())])
+        view = f"removed_{len(self._leaves.workspace.views)}"
+        frame = hand_back(self._session, change, schema)
+        self._leaves.settle()
+        return written, Computed(self._leaves.name_view(view, frame), schema, change, change.num_rows)
+
     def take(self, query: Delta, steps: Mapping[StepLeaf, exp.Expr], what: str) -> tuple[Written, Computed]:
         """Take rows away, given as a change. What was done, and the change."""
         found = self.compute(query, steps, what)
@@ -115,6 +138,15 @@ class NodeApplier:
 
     def _undone(self, taken: Computed, change: Computed | None) -> Computed:
         """A change, as it is to the table from which rows were taken."""
+        here = [] if taken.rows is None else list(self._node.columns)
+        both = [rows for found in (change,) if found is not None and (rows := found.rows) is not None]
+        if taken.rows is not None and len(both) == (change is not None) and tells_apart(taken.rows, here):
+            weights = pc.negate(taken.rows.column(WEIGHT))
+            back = taken.rows.set_column(taken.rows.schema.get_field_index(WEIGHT), WEIGHT, weights)
+            rows = netted(pa.concat_tables([plain(each, [*here, WEIGHT]) for each in (back, *both)]), here)
+            schema = t.StructType([taken.schema[name] for name in (*here, WEIGHT)])
+            frame = hand_back(self._session, rows, schema)
+            return Computed(self._leaves.name_view(f"undone_{self._node.label}", frame), schema, rows, rows.num_rows)
         steps = {REMOVED: taken.name} if change is None else {REMOVED: taken.name, DELTA: change.name}
         query = undone(self._node, changed=change is not None)
         return self._compute(self._leaves.sql(query, steps), "undone", fetched=self._small)
@@ -148,7 +180,7 @@ class NodeApplier:
             return NOTHING
         frame = self._session.table(quote(found.view))
         if found.rows is not None:
-            self._change = frame
+            self._change = frame, found.rows
         if self._node.label != PUBLIC:
             self._leaves.set_changes(self._node.leaf, frame, found.count, found.rows)
         return self._placer.rows(found)
@@ -244,7 +276,7 @@ class NodeApplier:
         if found.rows is not None or self._node.label != PUBLIC:
             changes = self._session.sql(self._leaves.sql(transitions.change(self._node), steps))
             self._leaves.set_changes(self._node.leaf, changes, gone + came, None)
-            self._change = changes if found.rows is not None else None
+            self._change = (changes, None) if found.rows is not None else None
         return self._placer.groups(found, {**steps, TARGET: self._target}, gone, came)
 
     def _recompute(self, steps: dict[StepLeaf, exp.Expr], *, addressed: bool) -> Computed:

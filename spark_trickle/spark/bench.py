@@ -31,7 +31,7 @@ from spark_trickle.spark.jobs import counting_jobs, fair_share
 from spark_trickle.spark.lookups import Lookups
 from spark_trickle.spark.moments import at_moment
 from spark_trickle.spark.one_version import Limits, Shared
-from spark_trickle.spark.overdelete import Taken, take_away
+from spark_trickle.spark.overdelete import Taken, net_changes, take_away
 from spark_trickle.spark.parallel import in_parallel
 from spark_trickle.spark.planning import planned_for
 from spark_trickle.spark.queries import query_in
@@ -47,6 +47,8 @@ from spark_trickle.sql.leaves import KeptLeaf, SourceLeaf
 from spark_trickle.storage.changes import ChangeFeed
 from spark_trickle.storage.foreign import foreign_write
 from spark_trickle.storage.iceberg import load, total_records
+from spark_trickle.storage.windows import Span
+from spark_trickle.storage.windows import Window as FeedWindow
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -64,7 +66,9 @@ class Bench(Completeness):
         self._shared = SharedChanges(workspace.session, self._feed, shared.limits.small_change_rows, shared.brought)
         self._known = shared.known
         self._taken: dict[TableName, Taken] = {}
-        """What was taken from members of a circle, and is given back when they are refreshed."""
+        """From members of a circle; it is given back when they are refreshed."""
+        self._netted: dict[tuple[TableName, Span], KnownChange] = {}
+        """What is left of changes that seemed large, as members of a circle read them."""
 
     def pin_of(self, table: TableName) -> Pin | None:
         pointer = self.workspace.heads().get(table)
@@ -126,7 +130,8 @@ class Bench(Completeness):
             return self._known[since.table, since.snapshot_id, here.snapshot_id]
         plan = self._analyzed(table).plan
         columns = columns_read(plan, SourceLeaf(since.table)) if plan is not None else None
-        return self._common.window(since, columns)
+        found = self._common.window(since, columns)
+        return found if isinstance(found, Broken) else self._netted.get((table.name, found.span), found)
 
     def state_of(self, table: StreamTable) -> tuple[TableName, ...] | None:
         plan = self._analyzed(table).plan
@@ -245,12 +250,12 @@ class Bench(Completeness):
 
     def _remember(self, table: StreamTable, applier: NodeApplier, written: Written) -> None:
         """Keep the change of a public table for those that read it in the same unit."""
-        before, after, frame = table.published_pin(table.name), self.pin_of(table.name), applier.public_change()
-        if before is None or after is None or frame is None:
+        before, after, made = table.published_pin(table.name), self.pin_of(table.name), applier.public_change()
+        if before is None or after is None or made is None:
             return
-        rows = written.inserted + written.deleted
-        known = KnownChange(frame, rows, written.deleted)
-        self._known[table.name, before.snapshot_id, after.snapshot_id] = known
+        frame, here = made
+        change = KnownChange(frame, written.inserted + written.deleted, written.deleted, here=here)
+        self._known[table.name, before.snapshot_id, after.snapshot_id] = change
 
     def take_away(
         self,
@@ -259,16 +264,23 @@ class Bench(Completeness):
         summaries: Mapping[TableName, Mapping[str, str]],
     ) -> Mapping[TableName, int] | Broken:
         with planned_for(self.workspace.session, small=True):
+            self._netted.update(net_changes(self, self._feed, members, windows, self._limits.small_change_rows))
+            windows = {name: self._as_netted(name, changes) for name, changes in windows.items()}
             found = take_away(self, members, windows, summaries)
         if isinstance(found, Broken):
             return found
         for table in members:
             before, after, taken = table.published_pin(table.name), self.pin_of(table.name), found.get(table.name)
             if taken is not None and taken.frame is not None and before is not None and after is not None:
-                change = KnownChange(taken.frame, taken.rows.count, taken.rows.count)
+                change = KnownChange(taken.frame, taken.rows.count, taken.rows.count, here=taken.rows.rows)
                 self._known[table.name, before.snapshot_id, after.snapshot_id] = change
         self._taken.update(found)
         return {name: taken.removed for name, taken in found.items()}
+
+    def _as_netted(self, reader: TableName, windows: Mapping[TableName, Window]) -> dict[TableName, Window]:
+        spans = {name: window.span for name, window in windows.items() if isinstance(window, FeedWindow)}
+        netted = {name: self._netted[reader, span] for name, span in spans.items() if (reader, span) in self._netted}
+        return {**windows, **netted}
 
     def plan_of(self, table: StreamTable) -> MaintenancePlan:
         """What keeps a stream table that is kept incrementally."""

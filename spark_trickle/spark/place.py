@@ -26,11 +26,13 @@ from spark_trickle.spark.failures import spark_errors
 from spark_trickle.spark.held import Contents, changed, places
 from spark_trickle.spark.local import fetch, hand_back, key_predicate
 from spark_trickle.spark.relations import Leaves, sql_name
+from spark_trickle.spark.sharing import netted, tells_apart
 from spark_trickle.spark.write import (
     NOTHING,
     Direct,
     Writer,
     Written,
+    copies,
     delete_by_address,
     keyed_addresses,
     row_addresses,
@@ -154,6 +156,28 @@ class Placer:
                 if not (self._node.key and self._rewrites(direct)):
                     return self._directly(direct, came, self._addresses(found, removed), removed)
         return self._keyed(found, removed, added) if self._node.key else self._bag(found, removed, added)
+
+    def all_copies(self, gone: pa.Table) -> tuple[Written, pa.Table] | None:
+        """Take all copies of these rows away, in one look at the table; what was done, and the change. None: the table
+        is tiny, or only Spark can write it, or tell its rows apart.
+        """
+        direct, names = self._direct, list(self._node.columns)
+        if direct is None or self.contents is not None or self._rewrites(direct) or not tells_apart(gone, names):
+            return None
+        gone = gone.select(names)
+        schema = self._session.table(self._table.sql).schema
+        ones = t.StructType([*(schema[name] for name in names), t.StructField(WEIGHT, t.LongType())])
+        rows = gone.append_column(WEIGHT, pa.array([-1] * gone.num_rows, pa.int64()))
+        view = self._leaves.name_view(f"gone_{self._node.label}", hand_back(self._session, rows, ones))
+        text = copies(self._table, schema, quote(view), self._prune(Computed(view, ones, rows, rows.num_rows), schema))
+        with spark_errors(f"looking for rows of '{self._table}'"):
+            found = fetch(self._session.sql(text))
+        if not fits(found.select(names).schema, direct.schema):
+            return None
+        addresses = Addresses.of(found.column("_file"), found.column("_pos"))
+        written = self._directly(direct, found.select(names).slice(0, 0), addresses, found.num_rows)
+        weights = pa.array([-1] * found.num_rows, pa.int64())
+        return written, netted(found.select(names).append_column(WEIGHT, weights), names)
 
     def _rewrites(self, direct: Direct | None) -> bool:
         """Whether a small table is written anew rather than changed."""

@@ -9,7 +9,7 @@ own: rows that were brought belong to none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
@@ -46,6 +46,8 @@ class KnownChange:
     rows: int
     deleted_rows: int
     empty: bool = False
+    here: pa.Table | None = None
+    """Its rows, if they are here."""
 
     @property
     def insert_only(self) -> bool:
@@ -121,7 +123,13 @@ class SharedChanges:
     ) -> tuple[DataFrame, pa.Table | None]:
         """The change with these columns and its weight; its rows, too, when they are here. `local` asks for that."""
         if isinstance(change, KnownChange):
-            return _narrowed(in_session(change.frame, self._session), columns), None
+            frame = in_session(change.frame, self._session)
+            listed = () if change.here is None else tuple(n for n in change.here.column_names if n != WEIGHT)
+            names = listed if columns is None else columns
+            if change.here is None or not set(listed).issuperset(names):
+                return _narrowed(frame, columns), None
+            rows, schema = _cut(change.here, frame.schema, names, whole=set(names) == set(listed))
+            return hand_back(self._session, rows, schema), rows
         had = self._here(source, change, columns)
         if had is None and (local or self._is_shared(source, columns)) and change.rows <= self._small_rows:
             had = self._once(source, change, columns)
@@ -194,21 +202,36 @@ class SharedChanges:
         """What one member sees of a change: rows that differ only in columns of others are no change to it."""
         if columns is None or had.columns == frozenset(columns):
             return hand_back(self._session, had.rows, had.schema), had.rows
-        names = [*columns, WEIGHT]
-        rows = netted(had.rows.select(names), list(columns))
-        schema = t.StructType([had.schema[name] for name in names])
+        rows, schema = _cut(had.rows, had.schema, columns, whole=False)
         return hand_back(self._session, rows, schema), rows
+
+
+def _cut(rows: pa.Table, schema: t.StructType, columns: Sequence[str], *, whole: bool) -> tuple[pa.Table, t.StructType]:
+    """These columns of a change, and its weight: rows that differ in others only are one, or cancel."""
+    names = [*columns, WEIGHT]
+    found = rows.select(names)
+    return found if whole else netted(found, [*columns]), t.StructType([schema[name] for name in names])
 
 
 def netted(rows: pa.Table, columns: list[str]) -> pa.Table:
     """Weights of equal rows added up, those without any left out; as it was where Arrow cannot tell rows apart."""
-    if not columns or not all(exact(rows.schema.field(name).type) for name in columns):
+    if not tells_apart(rows, columns):
         return rows
     sums = rows.group_by(columns).aggregate([(WEIGHT, "sum")])
     found = sums.filter(pc.not_equal(sums.column(f"{WEIGHT}_sum"), 0))
     return found.rename_columns([WEIGHT if name == f"{WEIGHT}_sum" else name for name in found.column_names]).select(
         [*columns, WEIGHT]
     )
+
+
+def plain(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """These columns as any others: without what Arrow was told of their NULLs, which may differ between equal ones."""
+    return pa.table({name: rows.column(name) for name in columns})
+
+
+def tells_apart(rows: pa.Table, columns: Sequence[str]) -> bool:
+    """Whether Arrow tells rows apart by these columns as Spark does."""
+    return bool(columns) and all(exact(rows.schema.field(name).type) for name in columns)
 
 
 def exact(kind: pa.DataType) -> bool:

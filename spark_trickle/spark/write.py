@@ -236,6 +236,15 @@ def row_addresses(relation: str, columns: t.StructType, delta_view: str, prune: 
     return f"SELECT _file, _pos FROM ({numbered}) WHERE _trickle_nth <= _trickle_copies"
 
 
+def copies(table: TableName, columns: t.StructType, view: str, prune: str) -> str:
+    """All copies of the rows of a view, with file and position."""
+    match = " AND ".join(_equal(c) for c in columns.fields)
+    return (
+        f"SELECT /*+ BROADCAST(_trickle_d) */ _trickle_t.*, _trickle_t._file, _trickle_t._pos "
+        f"FROM {table.sql} AS _trickle_t LEFT SEMI JOIN {view} AS _trickle_d ON {match} WHERE {prune}"
+    )
+
+
 def keyed_addresses(relation: str, key: tuple[str, ...], delta_view: str, prune: str) -> str:
     """File and position of the rows whose keys a change takes away."""
     listed = ", ".join(quote(name) for name in key)

@@ -210,6 +210,7 @@ def test_rows_that_have_only_each_other_go_and_those_with_another_way_stay() -> 
     assert circle.rows("m") == Counter([(1,), (2,), (3,), (4,)])
     circle.refresh({"edges": ring, "seed": [(1,)], "attr": []})
     assert circle.rows("m") == Counter([(1,)])
+    assert circle.derived, "what is lost was told without a look at the table"
     # With a second entry the ring stays, though each of its rows lost a derivation.
     circle.refresh({"edges": [(1, 2), (1, 4), *ring], "seed": [(1,)], "attr": []})
     circle.refresh({"edges": [(1, 4), *ring], "seed": [(1,)], "attr": []})

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 
-from spark_trickle.delta.losses import GONE, Fall, lost_rows, lost_step, removed
+from spark_trickle.delta.losses import GONE, Fall, derived_rows, lost_rows, lost_step, removed
 from spark_trickle.delta.plan import PUBLIC, WEIGHT, Delta
 from spark_trickle.sql.leaves import SourceLeaf, StateLeaf, StepLeaf, Version
 from tests.support.duck import Kept, Lake, Row, Table, duck_name, source
@@ -54,6 +54,8 @@ class Circle:
     rounds: int = 0
     fallen: int = 0
     """Rows that were taken away to be looked at again."""
+    derived: int = 0
+    """How often what is lost was told without a look at the table."""
 
     def __post_init__(self) -> None:
         for name, query in self.queries.items():
@@ -111,6 +113,10 @@ class Circle:
         self._step(member, GONE, member.name, known)
         found = set(self._run(member, change))
         assert not found & known
+        derived = derived_rows(member.kept.maintenance, fall, large=member.kept.large)
+        if derived is not None:
+            assert set(self._run(member, derived)) - known == found
+            self.derived += 1
         assert found <= set(member.rows()), "a row is lost that was not there"
         return found
 
