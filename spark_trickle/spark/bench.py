@@ -31,7 +31,7 @@ from spark_trickle.spark.jobs import counting_jobs, fair_share
 from spark_trickle.spark.lookups import Lookups
 from spark_trickle.spark.moments import at_moment
 from spark_trickle.spark.one_version import Limits, Shared
-from spark_trickle.spark.overdelete import Taken, net_changes, take_away
+from spark_trickle.spark.overdelete import Taken, net_changes, take_away, with_netted
 from spark_trickle.spark.parallel import in_parallel
 from spark_trickle.spark.planning import planned_for
 from spark_trickle.spark.queries import query_in
@@ -48,7 +48,6 @@ from spark_trickle.storage.changes import ChangeFeed
 from spark_trickle.storage.foreign import foreign_write
 from spark_trickle.storage.iceberg import load, total_records
 from spark_trickle.storage.windows import Span
-from spark_trickle.storage.windows import Window as FeedWindow
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -265,8 +264,7 @@ class Bench(Completeness):
     ) -> Mapping[TableName, int] | Broken:
         with planned_for(self.workspace.session, small=True):
             self._netted.update(net_changes(self, self._feed, members, windows, self._limits.small_change_rows))
-            windows = {name: self._as_netted(name, changes) for name, changes in windows.items()}
-            found = take_away(self, members, windows, summaries)
+            found = take_away(self, members, with_netted(windows, self._netted), summaries)
         if isinstance(found, Broken):
             return found
         for table in members:
@@ -276,11 +274,6 @@ class Bench(Completeness):
                 self._known[table.name, before.snapshot_id, after.snapshot_id] = change
         self._taken.update(found)
         return {name: taken.removed for name, taken in found.items()}
-
-    def _as_netted(self, reader: TableName, windows: Mapping[TableName, Window]) -> dict[TableName, Window]:
-        spans = {name: window.span for name, window in windows.items() if isinstance(window, FeedWindow)}
-        netted = {name: self._netted[reader, span] for name, span in spans.items() if (reader, span) in self._netted}
-        return {**windows, **netted}
 
     def plan_of(self, table: StreamTable) -> MaintenancePlan:
         """What keeps a stream table that is kept incrementally."""

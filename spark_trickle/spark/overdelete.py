@@ -2,7 +2,7 @@
 until no more are found (`delta/losses.py`). What is left is below the new fixed point; the rounds that follow add the
 rest.
 
-Each step is small and stays here: what is new is told apart in Arrow, and the members' tables are read once, at the end.
+Each step is small and stays here: what is new is told apart in Arrow; the members are read once, at the end.
 """
 
 from __future__ import annotations
@@ -92,6 +92,19 @@ def net_changes(
         for member, changes in windows.items()
         for source, window in changes.items()
         if source in few and isinstance(window, FeedWindow)
+    }
+
+
+def with_netted(
+    windows: Mapping[TableName, Mapping[TableName, Window]], netted: Mapping[tuple[TableName, Span], KnownChange]
+) -> dict[TableName, dict[TableName, Window]]:
+    """The windows, with what is left of them in their place where that is known."""
+    return {
+        member: {
+            source: netted.get((member, window.span), window) if isinstance(window, FeedWindow) else window
+            for source, window in changes.items()
+        }
+        for member, changes in windows.items()
     }
 
 

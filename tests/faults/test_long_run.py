@@ -210,9 +210,11 @@ class Trouble:
         self.run.over.wait(3 + 4 * self.dice.random())
 
     def refresh(self, engine: Engine) -> None:
-        """Somebody besides the schedulers."""
+        """Somebody besides the schedulers. What is in the middle of a unit goes alone, as it was asked to: the end of
+        one takes all of it along."""
+        last = ladder.totals(self.run.depth)[-1]
         try:
-            engine.refresh_stream_table(self.dice.choice(("near", "far", "total0", "alone", "tally", "plain")))
+            engine.refresh_stream_table(self.dice.choice(("near", "far", last, "alone", "tally", "plain")))
         except StreamTableError as err:
             self.run.counts[f"by hand: {err.kind}"] += 1
 
