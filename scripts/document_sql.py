@@ -22,6 +22,7 @@ from spark_trickle.sql.functions import (
     COMPLETED,
     GENERATORS,
     RECOMPUTABLE,
+    TIME_WINDOW,
     algebraic,
     function_name,
 )
@@ -69,7 +70,8 @@ STANDS_FOR = {
     "OuterJoin": "LEFT, RIGHT and FULL JOIN; correlated scalar subqueries; LEFT JOIN LATERAL",
     "Match": "EXISTS, IN, NOT EXISTS, NOT IN, SEMI and ANTI JOIN; as conditions, and as values (a mark)",
     "Generate": "LATERAL VIEW, and in the select list or FROM: "
-    + ", ".join(f"`{name}`" for name in sorted(GENERATORS)),
+    + ", ".join(f"`{name}`" for name in sorted(GENERATORS - {TIME_WINDOW}))
+    + f"; windows of time: `{TIME_WINDOW}(...)` in the select list or GROUP BY",
     "Aggregate": "GROUP BY, GROUPING SETS, CUBE, ROLLUP, PIVOT, INTERSECT and EXCEPT [ALL], aggregates over everything",
     "Distinct": "SELECT DISTINCT, UNION",
     "Window": "functions with OVER",

@@ -21,6 +21,7 @@ OF_VALUES = frozenset(
     {
         ANSI,
         TIME_ZONE,
+        "spark.sql.binaryOutputStyle",
         "spark.sql.decimalOperations.allowPrecisionLoss",
         "spark.sql.legacy.timeParserPolicy",
         "spark.sql.mapKeyDedupPolicy",

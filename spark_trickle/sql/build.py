@@ -187,7 +187,7 @@ class Builder:
         self._reject_relation(node)
         match node:
             case exp.Table():
-                found = self._table(node, ctes)
+                found = self._table(node, ctes, outer)
             case exp.Subquery() if node.meta.get(PIPED):
                 found = piped(self, node.this, ctes, outer)
             case exp.Subquery() if isinstance(node.this, (exp.Table, exp.Subquery)) and not node.alias:
@@ -227,10 +227,10 @@ class Builder:
             raise wrong(self.text, node, f"{len(columns)} names for {len(built.outputs)} columns")
         return built.under((node.alias,) if node.alias else (), columns)
 
-    def _table(self, node: exp.Table, ctes: Mapping[str, Cte]) -> Relation:
+    def _table(self, node: exp.Table, ctes: Mapping[str, Cte], outer: Scope | None) -> Relation:
         named = named_by_text(node.this)
         if named is None and not isinstance(node.this, exp.Identifier):
-            where = Binding(self.text, Scope(), Pending(self, ctes))
+            where = Binding(self.text, Scope(), Pending(self, ctes), outer=outer or Scope())
             return generators.table_function(self, node, where)
         parts = tuple(named or (part.name for part in node.parts))
         qualifier = (node.alias,) if node.alias else parts

@@ -37,9 +37,12 @@ GROUPING = frozenset({"grouping", "grouping_id"})
 
 GENERATORS = frozenset({
     "explode", "explode_outer", "inline", "inline_outer", "json_tuple", "posexplode", "posexplode_outer", "stack",
-    "variant_explode", "variant_explode_outer",
+    "variant_explode", "variant_explode_outer", "window",
 })  # fmt: skip
 """Functions that make several rows of one."""
+
+TIME_WINDOW = "window"
+"""It makes a row for each window of time that one lies in; in Spark's SQL it is written like any function."""
 
 _COLLECTS = frozenset({"collect_list", "collect_set", "array_agg"})
 _ORDERING = frozenset({"sort_array", "array_sort", "size", "array_size", "cardinality"})

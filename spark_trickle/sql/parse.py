@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import Any, ClassVar
 
@@ -50,6 +51,15 @@ class TrickleSpark(Spark):
         FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
             name: SparkParser.FUNCTION_PARSERS[name] for name in _SPECIAL_SYNTAX
         }
+
+        def parse(self, raw_tokens: list[Token], sql: str = "") -> list[exp.Expr | None]:
+            # `GROUP BY window(ts, '1 hour')` is no WINDOW clause: that would begin with a name.
+            found = list(raw_tokens)
+            for place, (token, after) in enumerate(itertools.pairwise(raw_tokens)):
+                if token.token_type == TokenType.WINDOW and after.token_type == TokenType.L_PAREN:
+                    told = (token.text, token.line, token.col, token.start, token.end, token.comments)
+                    found[place] = Token(TokenType.VAR, *told)
+            return super().parse(found, sql)
 
         def _parse_pivot_aggregation(self) -> exp.Expr | None:
             # sqlglot takes a function only; Spark any expression over aggregates.

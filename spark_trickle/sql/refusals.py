@@ -116,6 +116,17 @@ class Refused(Enum):
     RANGE_BOUNDS = Refusal("range", "only whole numbers as bounds have a rule", "Write the numbers themselves")
     RANGE_SIZE = Refusal("range", "it makes more than {most} rows", "Make a table of the numbers")
 
+    SESSIONS = Refusal(
+        "session_window",
+        "a row may join two sessions into one, so it is no value of a row",
+        "Use window(...); or tell sessions apart by LAG(...) OVER (PARTITION BY ... ORDER BY ...) in a subquery",
+    )
+    TIME_WINDOW_PLACE = Refusal(
+        "this use of window(...)",
+        "it makes rows, and stands beside *, beside another window, inside one, or in WHERE or ON",
+        "Write SELECT ..., window(...) AS w in a subquery in FROM, naming the columns",
+    )
+
     # PIVOT
     PIVOT_FORM = Refusal("this PIVOT", "it has several lists of values", "Write FOR (a, b) IN ((1, 2), ...)")
     PIVOT_TYPE = Refusal(

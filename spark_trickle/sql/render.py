@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
+from spark_trickle.sql.functions import TIME_WINDOW
 from spark_trickle.sql.leaves import leaf_table
 from spark_trickle.sql.operators import (
     Again,
@@ -202,6 +203,8 @@ class _Renderer:
         return selected.select(*(_aliased(item) for item in _computed(items, values)), copy=False)
 
     def _generated(self, generate: Generate) -> exp.Select:
+        if generate.call.name.lower() == TIME_WINDOW:
+            return exp.Select().from_(self._in_time_windows(generate), copy=False)
         selected = exp.Select().from_(self._subquery(generate.input), copy=False)
         names = [exp.to_identifier(name, quoted=True) for name in generate.outputs]
         alias = exp.TableAlias(this=exp.to_identifier(self._alias(), quoted=True), columns=names)
@@ -213,6 +216,13 @@ class _Renderer:
             return selected.join(exp.Lateral(this=call, alias=alias), join_type="cross", copy=False)
         view = exp.Lateral(this=generate.call.copy(), view=True, outer=generate.outer, alias=alias)
         return selected.lateral(view, copy=False)
+
+    def _in_time_windows(self, generate: Generate) -> exp.Subquery:
+        """Spark makes the rows where the function stands in a select list."""
+        items = [exp.column(exp.to_identifier(name, quoted=True)) for name in generate.input.columns]
+        made = exp.alias_(generate.call.copy(), exp.to_identifier(generate.outputs[0], quoted=True), copy=False)
+        inside = exp.Select().from_(self._subquery(generate.input), copy=False).select(*items, made, copy=False)
+        return inside.subquery(alias=exp.to_identifier(self._alias(), quoted=True), copy=False)
 
     def _subquery(self, operator: Operator) -> exp.Subquery:
         alias = self._alias()

@@ -42,6 +42,7 @@ from spark_trickle.sql.said import Said, grouped_by
 from spark_trickle.sql.scope import Names, Scope
 from spark_trickle.sql.stars import starred
 from spark_trickle.sql.subqueries import Pending
+from spark_trickle.sql.time_windows import with_time_windows
 from spark_trickle.sql.windows import has_window, lifted, name_windows
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ class Output:
 def select(builder: Builder, node: exp.Select, ctes: Mapping[str, Cte], outer: Scope) -> Built:
     """One SELECT as an operator."""
     name_windows(node, builder.text)
+    with_time_windows(node, builder.text)
     pending = Pending(builder, ctes)
     relation = rows_read(builder, node, pending, outer)
     if has_sets(node.args.get("group")):

@@ -83,8 +83,34 @@ def test_short_and_unusual_ways_of_writing_are_read_as_spark_reads_them(engine: 
             "SELECT IDENTIFIER('v') AS i, r.id AS j FROM IDENTIFIER('t'), LATERAL range(2) AS r",
             "SELECT z.w, x.id FROM t x LEFT JOIN u y ON x.k = y.k NATURAL JOIN u z",
             "TABLE u",
+            "SELECT t.id, x.e FROM t, LATERAL (SELECT * FROM explode(array(id, v)) l(e) JOIN u ON u.w = e) x",
+            "SELECT id, m FROM t, LATERAL (SELECT MAX(e) AS m FROM explode(array(id, 3)) l(e) WHERE e < t.v)",
         ],
     )
+
+
+def test_windows_of_time_make_rows_and_sessions_are_no_values_of_rows(engine: Engine) -> None:
+    load(engine)
+    engine.sql("CREATE VIEW clocked AS SELECT id, k, timestamp_seconds(v * 180) AS at FROM t")
+    keep(
+        engine,
+        [
+            "SELECT k FROM (SELECT k, window(at, '10 minutes', '5 minutes') AS w FROM clocked)",
+            "SELECT COUNT(*) AS n FROM (SELECT window(at, '5 minutes') AS w FROM clocked)",
+            "SELECT k, window.start, window.end AS e, COUNT(*) AS n FROM clocked GROUP BY window(at, '5 minutes'), k",
+            "SELECT window(at, '9 minutes').start AS s, COUNT(*) AS n FROM clocked GROUP BY window(at, '9 minutes') "
+            "HAVING COUNT(*) > 1 OR window.start IS NULL ORDER BY s LIMIT 2",
+            "SELECT k, window AS w, SUM(id) AS n FROM clocked GROUP BY ROLLUP (k, window(at, '1 hour', '20 minutes'))",
+            "SELECT id FROM t WHERE id IN (SELECT id FROM (SELECT id, window(at, '5 minutes') AS w FROM clocked))",
+            "SELECT id, ROW_NUMBER() OVER (PARTITION BY window(at, '5 minutes') ORDER BY id) AS n FROM clocked",
+        ],
+    )
+    sessions = "SELECT k, COUNT(*) AS n FROM clocked GROUP BY k, session_window(at, '5 minutes')"
+    assert engine.explain_query("SELECT *, window(at, '5 minutes') AS w FROM clocked").mode == "FULL"
+    engine.create_stream_table("sessions", sessions)
+    engine.sql("INSERT INTO t VALUES (7, 'x', 3, NULL)")
+    assert engine.refresh_stream_table("sessions").action is Action.FULL
+    assert rows(engine, "SELECT * FROM sessions") == rows(engine, sessions)
 
 
 def test_steps_after_pipes_are_taken_one_after_the_other(engine: Engine) -> None:

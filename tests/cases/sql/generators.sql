@@ -159,3 +159,41 @@ SELECT parse_json(region):a.B[0]['x y']::int AS a FROM orders
 ---- tree
 Project [CAST(VARIANT_GET(PARSE_JSON(region), '$.a.B[0]["x y"]', 'variant') AS INT) AS a]
   Scan orders [region]
+
+-- title: windows of time make rows, whether anybody reads them or not
+SELECT n FROM (SELECT count(*) AS n, window.start FROM orders GROUP BY window(to_timestamp(region), '1 hour', '20 minutes'))
+---- tree
+Project [n]
+  Aggregate by [window] compute [COUNT(*) AS n]
+    Generate WINDOW(TO_TIMESTAMP(region), '1 hour', '20 minutes') AS [window]
+      Scan orders [region]
+
+-- title: a window of time as a key, named in three ways
+SELECT region, window.start, window(to_timestamp(region), '1 hour').end AS e, window AS w FROM orders GROUP BY region, window(to_timestamp(region), '1 hour')
+---- tree
+Project [region, window.start AS start, window.end AS e, window AS w]
+  Aggregate by [region, window] compute []
+    Generate WINDOW(TO_TIMESTAMP(region), '1 hour') AS [window]
+      Scan orders [region]
+
+-- title: sessions are no values of rows
+SELECT region, count(*) AS n FROM orders GROUP BY region, session_window(to_timestamp(region), '1 hour')
+---- UnsupportedSqlError
+session_window cannot be kept incrementally: a row may join two sessions into one, so it is no value of a row (line 1, column 59). Use window(...); or tell sessions apart by LAG(...) OVER (PARTITION BY ... ORDER BY ...) in a subquery
+
+-- title: windows of time beside a star
+SELECT *, window(to_timestamp(region), '1 hour') AS w FROM orders
+---- UnsupportedSqlError
+this use of window(...) cannot be kept incrementally: it makes rows, and stands beside *, beside another window, inside one, or in WHERE or ON (line 1, column 11). Write SELECT ..., window(...) AS w in a subquery in FROM, naming the columns
+
+-- title: a generator inside LATERAL reads the rows outside
+SELECT o.id, x.v FROM orders o, LATERAL (SELECT v FROM explode(array(qty, cust)) AS e(v) WHERE v > 1) x
+---- tree
+Project [id, v]
+  Join cust IS NOT DISTINCT FROM cust_outer AND qty IS NOT DISTINCT FROM qty_outer
+    Scan orders [id, cust, qty]
+    Filter v > 1
+      Generate EXPLODE(ARRAY(qty_outer, cust_outer)) AS [v]
+        Distinct
+          Project [cust AS cust_outer, qty AS qty_outer]
+            Scan orders [cust, qty]

@@ -54,6 +54,8 @@ REWRITTEN = {
     Refused.GENERATOR_WITHOUT_ON: "SELECT id, v FROM orders LATERAL VIEW OUTER explode(array(qty)) x AS v",
     Refused.RANGE_BOUNDS: "SELECT id FROM range(1, 3)",
     Refused.RANGE_SIZE: "SELECT id FROM items JOIN orders ON oid = id",
+    Refused.SESSIONS: "SELECT region, 1 AS n FROM orders GROUP BY region, window(to_timestamp(region), '1 hour')",
+    Refused.TIME_WINDOW_PLACE: "SELECT w.start FROM (SELECT window(to_timestamp(region), '1 hour') AS w FROM orders)",
     Refused.PIVOT_FORM: "SELECT * FROM (SELECT region, qty, cust FROM orders) PIVOT"
     " (SUM(qty) FOR (region, cust) IN (('a', 1)))",
     Refused.PIVOT_TYPE: "SELECT cust, max(tier) FILTER (WHERE region = 'eu') AS eu FROM orders"
