@@ -4,7 +4,7 @@ looks at each part of a plan by itself, however deep the plan is, and opens no t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from sqlglot import exp
 
@@ -12,6 +12,7 @@ from spark_trickle.delta.plan import Column
 from spark_trickle.spark.failures import sql_errors
 from spark_trickle.sql.leaves import Leaf, SourceLeaf, StateLeaf, resolve
 from spark_trickle.sql.parse import TrickleSpark
+from spark_trickle.storage.iceberg import static
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -62,7 +63,7 @@ class Describing:
     def _stand_in(self, leaf: Leaf, frame: DataFrame) -> None:
         """A view without rows that has the columns of a frame."""
         view = f"_trickle_described_{len(self._views)}"
-        jvm: Any = self._session._jvm
-        empty = self._session._jsparkSession.createDataFrame(jvm.java.util.ArrayList(), frame._jdf.schema())
+        nothing = static(self._session, "java.util.ArrayList")()
+        empty = self._session._jsparkSession.createDataFrame(nothing, frame._jdf.schema())
         empty.createOrReplaceTempView(view)
         self._views[leaf] = view

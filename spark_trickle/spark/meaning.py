@@ -13,6 +13,7 @@ from spark_trickle.model.meaning import ALWAYS, Meaning
 from spark_trickle.names import DEFAULT_NAMESPACE, LAKE, TableName
 from spark_trickle.spark.failures import spark_errors
 from spark_trickle.spark.sessions import active
+from spark_trickle.storage.iceberg import static
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -145,9 +146,8 @@ def _enter(session: SparkSession, catalog: str, namespace: list[str]) -> None:
 
 
 def _array(session: SparkSession, texts: list[str]) -> Any:
-    jvm: Any = session._jvm
     gateway: Any = session.sparkContext._gateway
-    array = gateway.new_array(jvm.java.lang.String, len(texts))
+    array = gateway.new_array(static(session, "java.lang.String"), len(texts))
     for place, text in enumerate(texts):
         array[place] = text
     return array
@@ -156,8 +156,7 @@ def _array(session: SparkSession, texts: list[str]) -> Any:
 def _set(session: SparkSession) -> dict[str, str]:
     """Spark SQL's settings that a session was started with or that were set in it."""
     java: Any = session._jsparkSession
-    jvm: Any = session._jvm
-    found = jvm.scala.jdk.javaapi.CollectionConverters.asJava(java.sessionState().conf().getAllConfs())
+    found = static(session, "scala.jdk.javaapi.CollectionConverters").asJava(java.sessionState().conf().getAllConfs())
     return {str(key): str(found[key]) for key in found if key.startswith(_PREFIX)}
 
 
@@ -167,8 +166,7 @@ def _matters(session: SparkSession, key: str) -> bool:
 
 def _is_default(session: SparkSession, key: str, value: str) -> bool:
     """Whether a setting is what it would be if nobody had set it."""
-    jvm: Any = session._jvm
     # Scala's object itself: Java sees none of its methods in the class of the same name.
-    known = getattr(getattr(jvm.org.apache.spark.sql.internal, "SQLConf$"), "MODULE$")
+    known = getattr(static(session, "org.apache.spark.sql.internal.SQLConf$"), "MODULE$")
     entry = known.getConfigEntry(key)
     return entry is not None and str(entry.defaultValueString()).lower() == value.lower()

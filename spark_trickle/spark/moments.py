@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from spark_trickle.spark.failures import spark_errors
+from spark_trickle.storage.iceberg import DATASET, static
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -41,22 +42,21 @@ def at_moment(frame: DataFrame, moment: datetime) -> DataFrame:
 
     session = frame.sparkSession
     jvm: Any = session._jvm
-    values = jvm.java.util.HashMap()
+    values = static(session, "java.util.HashMap")()
     with spark_errors("fixing the moment of a query"):
         for expression, _ in _found(frame, words=True):
             values.put(expression, _literal(jvm, expression, _instant(jvm, moment)))
         if values.isEmpty():
             return frame
         # A map of Scala's is a partial function, which is what Spark wants to replace expressions by.
-        instead = jvm.scala.jdk.javaapi.CollectionConverters.asScala(values)
+        instead = static(session, "scala.jdk.javaapi.CollectionConverters").asScala(values)
         java: Any = frame._jdf
         plan = java.queryExecution().analyzed().transformAllExpressionsWithSubqueries(instead)
-        return DataFrame(jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, plan), session)
+        return DataFrame(static(session, DATASET).ofRows(session._jsparkSession, plan), session)
 
 
 def _found(frame: DataFrame, *, words: bool) -> Iterator[tuple[Any, str]]:
-    jvm: Any = frame.sparkSession._jvm
-    patterns = jvm.org.apache.spark.sql.catalyst.trees.TreePattern
+    patterns = static(frame.sparkSession, "org.apache.spark.sql.catalyst.trees.TreePattern")
     java: Any = frame._jdf
     plan = java.queryExecution().analyzed()
     current, cast = patterns.CURRENT_LIKE(), patterns.CAST()

@@ -14,6 +14,7 @@ from spark_trickle.errors import SqlError
 from spark_trickle.names import LAKE, TableName
 from spark_trickle.spark.failures import sql_errors, unknown_table
 from spark_trickle.sql.branches import named
+from spark_trickle.storage.iceberg import static
 from spark_trickle.storage.views import load_view
 
 if TYPE_CHECKING:
@@ -93,8 +94,8 @@ def require_query(session: SparkSession, text: str, what: str) -> None:
     java: Any = session._jsparkSession
     pending = [java.sessionState().sqlParser().parsePlan(text)]
     loader = pending[0].getClass().getClassLoader()
-    jvm: Any = session._jvm
-    statements = [jvm.java.lang.Class.forName(name, False, loader) for name in _STATEMENTS]
+    classes = static(session, "java.lang.Class")
+    statements = [classes.forName(name, False, loader) for name in _STATEMENTS]
     while pending:
         plan = pending.pop()
         if any(kind.isInstance(plan) for kind in statements):

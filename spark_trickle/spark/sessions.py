@@ -320,8 +320,9 @@ def active(spark: SparkSession) -> Iterator[None]:
     Afterwards the one before is: PySpark makes a session active for good whenever a frame is made in it."""
     from pyspark.sql import SparkSession
 
-    jvm: Any = spark._jvm
-    sessions = jvm.org.apache.spark.sql.classic.SparkSession
+    from spark_trickle.storage.iceberg import static
+
+    sessions = static(spark, "org.apache.spark.sql.classic.SparkSession")
     before, in_python = sessions.getActiveSession(), SparkSession._activeSession
     sessions.setActiveSession(spark._jsparkSession)
     try:
@@ -338,12 +339,13 @@ def in_session(frame: DataFrame, session: SparkSession) -> DataFrame:
     """The same frame, belonging to another session: its plan is taken over."""
     from pyspark.sql import DataFrame
 
+    from spark_trickle.storage.iceberg import DATASET, static
+
     if frame.sparkSession is session:
         return frame
     java: Any = frame._jdf
-    jvm: Any = session._jvm
     plan = java.queryExecution().analyzed()
-    return DataFrame(jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, plan), session)
+    return DataFrame(static(session, DATASET).ofRows(session._jsparkSession, plan), session)
 
 
 def _clone(session: SparkSession) -> SparkSession:
@@ -372,11 +374,10 @@ def _is_of_other_catalog(key: str) -> bool:
 
 def _all_settings(spark: SparkSession) -> dict[str, str]:
     """What is set in a session, in one call: asked for one by one they take longer than a small refresh may."""
-    from py4j.java_gateway import JavaClass
+    from spark_trickle.storage.iceberg import static
 
     java: Any = spark._jsparkSession
-    gateway: Any = spark.sparkContext._gateway
-    joiner = JavaClass("org.apache.iceberg.relocated.com.google.common.base.Joiner", gateway._gateway_client)
+    joiner = static(spark, "org.apache.iceberg.relocated.com.google.common.base.Joiner")
     joined = str(joiner.on("\x00").withKeyValueSeparator("\x01").join(java.conf().getAllAsJava()))
     return dict(pair.split("\x01", 1) for pair in joined.split("\x00") if "\x01" in pair)
 

@@ -8,11 +8,14 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from spark_trickle.storage.iceberg import static
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
 _IN_SQL = "sql_udf"
+_PATTERNS = "org.apache.spark.sql.catalyst.trees.TreePattern"
 
 
 def share_functions(sources: Sequence[SparkSession], target: SparkSession) -> tuple[str, ...]:
@@ -22,8 +25,7 @@ def share_functions(sources: Sequence[SparkSession], target: SparkSession) -> tu
     Returns:
         The names of the functions.
     """
-    jvm: Any = target._jvm
-    builtin = jvm.org.apache.spark.sql.catalyst.analysis.FunctionRegistry.builtin().listFunction()
+    builtin = _builtin(target)
     ours = _registry(target)
     left = ours.listFunction().diff(builtin)
     names: dict[str, None] = {}
@@ -47,6 +49,11 @@ def _registry(session: SparkSession) -> Any:
     return java.sessionState().functionRegistry()
 
 
+def _builtin(session: SparkSession) -> Any:
+    """The names of Spark's own functions."""
+    return static(session, "org.apache.spark.sql.catalyst.analysis.FunctionRegistry").builtin().listFunction()
+
+
 def is_deterministic(frame: Any) -> bool:
     """Whether all functions of a query say that they give the same answer each time; a user's may say otherwise."""
     return bool(frame._jdf.queryExecution().analyzed().deterministic())
@@ -54,18 +61,14 @@ def is_deterministic(frame: Any) -> bool:
 
 def aggregates(frame: Any) -> bool:
     """Does Spark see an aggregate anywhere in the query?"""
-    jvm: Any = frame.sparkSession._jvm
-    pattern = jvm.org.apache.spark.sql.catalyst.trees.TreePattern.AGGREGATE_EXPRESSION()
+    pattern = static(frame.sparkSession, _PATTERNS).AGGREGATE_EXPRESSION()
     return bool(frame._jdf.queryExecution().analyzed().containsPattern(pattern))
 
 
 def sql_bodies(session: SparkSession) -> dict[str, str]:
     """The texts of temporary functions that are written in SQL."""
     registry, found = _registry(session), {}
-    jvm: Any = session._jvm
-    names = registry.listFunction().diff(
-        jvm.org.apache.spark.sql.catalyst.analysis.FunctionRegistry.builtin().listFunction()
-    )
+    names = registry.listFunction().diff(_builtin(session))
     for place in range(names.length()):
         name = names.apply(place)
         info = registry.lookupFunction(name)

@@ -33,6 +33,7 @@ PINNED: WeakKeyDictionary[SparkSession, Callable[[TableName], JavaTable]] = Weak
 """Who has the tables of other catalogs that a session sees, where it sees them at pinned versions only."""
 
 _GUAVA = "org.apache.iceberg.relocated.com.google.common"
+DATASET = "org.apache.spark.sql.classic.Dataset"
 _LOADER = "org.apache.iceberg.spark.Spark3Util"
 _SEPARATOR = "\x00"  # the one character that no path can have
 

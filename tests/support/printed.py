@@ -17,10 +17,14 @@ DIGITS = 9
 
 
 def printed(frame: DataFrame) -> Printed:
+    return Counter(tuple(row) for row in shown(frame).collect())
+
+
+def shown(frame: DataFrame) -> DataFrame:
+    """The same rows, each value as text."""
     fields = frame.schema.fields
     plain = frame.toDF(*(f"c{place}" for place in range(len(fields))))
-    shown = plain.selectExpr(*(_shown(f"c{place}", each.dataType) for place, each in enumerate(fields)))
-    return Counter(tuple(row) for row in shown.collect())
+    return plain.selectExpr(*(_shown(f"c{place}", each.dataType) for place, each in enumerate(fields)))
 
 
 def difference(found: Printed, right: Printed, *, roughly: bool) -> str:

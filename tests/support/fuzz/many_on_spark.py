@@ -8,6 +8,9 @@ import tempfile
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import SparkSession
 
 import spark_trickle
 from tests.support.fuzz.cases import Verdict
@@ -21,7 +24,8 @@ CYCLES = 4
 CHEAP = {
     "spark.sql.shuffle.partitions": "1",
     # Tiny tables: compiling takes longer than it saves.
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
+    " -Xms1500m -Xmn1g",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
@@ -74,6 +78,18 @@ class Totals:
         return "\n".join(parts)
 
 
+def _remember_packages(spark: SparkSession) -> None:
+    """PySpark asks the JVM whether `org` is a class, `org.apache` is one …, each time it needs one: the JVM looks into
+    all jars for that.
+    """
+    for path in ("org.apache.spark.sql.classic", "org.apache.spark.api.python", "py4j.reflection", "PythonSQLUtils"):
+        place: Any = spark._jvm
+        for name in path.split("."):
+            found = getattr(place, name)
+            setattr(place, name, found)
+            place = found
+
+
 def many(
     cases: int, first: int, seconds: float, shrink: int, *, tiny: bool, names: bool, values: bool, settings: bool
 ) -> int:
@@ -84,6 +100,7 @@ def many(
     with spark_trickle.connect(
         tempfile.mkdtemp(prefix="trickle-fuzz-"), spark_master="local[2]", spark_conf=CHEAP
     ) as engine:
+        _remember_packages(engine.spark)
         for seed in range(first, first + -(-cases // QUERIES)):
             lake = random_lake(seed, QUERIES, CYCLES, tiny=tiny, names=names, values=values, settings=settings)
             since, before = time.monotonic(), len(totals.failures)
