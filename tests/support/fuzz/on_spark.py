@@ -136,8 +136,7 @@ class _Telling:
                 for each, err in failed:
                     self._judge(each, err, cycle)
                 since = self.spent.on("refreshing", since)
-                if lake.history[cycle] != lake.history[cycle - 1] or any(not each.refreshed for each in going):
-                    self._look(going, cycle)
+                self._look(going, cycle)
                 since = self.spent.on("comparing", since)
         return told
 

@@ -44,7 +44,9 @@ MEANINGS = (
         "false",
         "SELECT SUM(CAST(CONCAT('1', id) AS INT)) / 0.5 AS n, 2147483647 AS m FROM sample",
     ),
-    Meaning(_SQL + "binaryOutputStyle", "HEX", "SELECT id, to_csv(struct(CAST(word AS BINARY) AS b)) AS c FROM sample"),
+    Meaning(
+        _SQL + "binaryOutputStyle", "HEX", "SELECT id, to_csv(struct(CAST(id || 'x' AS BINARY) AS b)) AS c FROM sample"
+    ),
     Meaning(_SQL + "caseSensitive", "true", "SELECT ID AS id, odd AS o FROM sample"),
     Meaning(_SQL + "mapKeyDedupPolicy", "LAST_WIN", "SELECT id, map(id, 1, id + 1, 2) AS m FROM sample"),
     Meaning(_SQL + "decimalOperations.allowPrecisionLoss", "false", "SELECT id, amount * amount AS p FROM sample"),
