@@ -252,7 +252,8 @@ def _waits(
         if hold.member == table.name
     ]
     due = board.due_at(unit, known.cut.tables, known.standings, None)
-    if due > known.now:
+    # Whoever is stopped is never due, and cannot be refreshed by hand either.
+    if due > known.now and table.status not in (Status.SUSPENDED, Status.ERROR):
         waits.append(_not_due(table, board, due))
     if standing is not None and standing.slowed > 1:
         text = f"its refreshes take longer than its schedule, so it waits {standing.slowed} times as long"

@@ -256,3 +256,12 @@ def test_what_is_being_refreshed_is_said_to_be(y: Yard) -> None:
         "  1. it is being refreshed, since 2026-03-01 12:00:00 UTC",
         "     to do: wait",
     ]
+
+
+def test_one_that_is_stopped_is_not_said_to_become_due(y: Yard) -> None:
+    y.stream("a", "orders", schedule="1h")
+    y.tick()
+    y.write("orders")
+    y.definitions.suspend(T("a"))
+    said = str(ask(y, "a", 60))
+    assert "resume_stream_table('a')" in said and "due" not in said, said

@@ -58,11 +58,12 @@ const steady = (value) => (value && typeof value === "object" ? { ...value, stal
 
 function keeping(sla) {
   if (!sla.promised) return null;
-  const said = (percent, kept, missed) => (percent === null ? "nothing was promised" : `${percent}% (${number(kept)} of ${number(kept + missed)})`);
-  return h("p", { class: "kept", title: "Of the changes that it took in, how many were published when its schedule promised it" }, "Schedule kept: ",
-    h("b", null, said(sla.day_percent, sla.day_kept, sla.day_missed)), " in the last 24 hours, ",
-    h("b", null, said(sla.week_percent, sla.week_kept, sla.week_missed)), " in 7 days",
-    sla.week_unknown ? h("span", { class: "muted" }, `; of ${number(sla.week_unknown)} refreshes it is not known`) : null);
+  const unknown = sla.week_unknown ? h("span", { class: "muted" }, ` Of ${number(sla.week_unknown)} refreshes nobody knows when their changes were made.`) : null;
+  if (sla.week_percent === null) return unknown && h("p", { class: "kept" }, unknown);
+  const said = (percent, kept, missed) => (percent === null ? "no change to take in" : [h("b", null, `${percent}%`), ` (${number(kept)} of ${number(kept + missed)})`]);
+  return h("p", { class: "kept", title: "Of the changes that it took in, how many were published when its schedule promised it" },
+    "Schedule kept in 24 hours: ", said(sla.day_percent, sla.day_kept, sla.day_missed),
+    "; in 7 days: ", said(sla.week_percent, sla.week_kept, sla.week_missed), ".", unknown);
 }
 
 function head([row, status, rows]) {

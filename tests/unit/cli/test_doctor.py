@@ -17,6 +17,8 @@ from spark_trickle.cli.doctor import (
     check_warehouse,
     find_java,
 )
+from spark_trickle.cli.main import run
+from spark_trickle.config import load
 from spark_trickle.model.probe import Probe
 from spark_trickle.spark.stores import IO_IMPL, STORES
 
@@ -98,3 +100,17 @@ def test_one_small_file_is_told_by_what_went_well_and_what_did_not() -> None:
     assert (check.result, check.check) == ("problem", "files")
     assert "write, read, delete went well, then list failed with S3FileIO: Spark failed: 403" in check.detail
     assert "list files below the warehouse" in check.to_do and "docs/stores.md" in check.to_do
+
+
+def test_nothing_shows_the_password_of_a_catalog_that_cannot_be_reached(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Also one that SQLAlchemy takes as it is written, with a slash in it."""
+    where = ["--warehouse", str(tmp_path), "--catalog", "postgresql+psycopg://ann:hu/sh@127.0.0.1:1/lake"]
+    for command in (["doctor"], ["status"], ["why", "t"], ["--debug", "status"], ["--output", "json", "sla"]):
+        assert run([*where, *command]) != 0
+        shown = capsys.readouterr()
+        assert "127.0.0.1" in shown.out + shown.err
+        assert "hu/sh" not in shown.out + shown.err + caplog.text, command
+    settings = load(warehouse=str(tmp_path), catalog=where[-1])
+    assert "hu/sh" not in f"{settings} {settings!r} {settings.shown('catalog')}"
