@@ -164,7 +164,8 @@ class Engine(DefinitionCalls, GateCalls, GroupCalls, WatermarkCalls, FuseCalls):
         with catalog.read() as conn:
             standings = catalog.standings(conn, wanted)
             shown = catalog.stream_tables(conn) if wanted is None else (catalog.get(wanted, conn),)
-            heads, lease = catalog.cut_of_lake(conn).pointers, catalog.lease(conn)
+            read = None if wanted is None else [pin.table for table in shown for pin in table.frontier.pins]
+            heads, lease = catalog.pointers(read, conn), catalog.lease(conn)
             # The number of a circle depends on which others there are; most stream tables are in none.
             others = catalog.stream_tables(conn) if wanted is not None and catalog.reads_itself(wanted, conn) else shown
         numbers = scc_ids(others)

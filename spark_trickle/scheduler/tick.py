@@ -135,12 +135,12 @@ class Tick:
         cut, aligned = self.cut, self.memory.aligned(unit)
 
         def refresh() -> UnitResult:
-            self.world.refresher.lake.ready()
-            began = self.world.stopwatch()
-            # In whole seconds, so that a quick tick is at its moment.
-            late = timedelta(seconds=int(began - self.started))
-            pinned = cut if self.world.one_cut and not self._timed_out(unit) else self._newer(cut, names)
             with self.world.refreshing(names):
+                self.world.refresher.lake.ready()
+                began = self.world.stopwatch()
+                # In whole seconds, so that a quick tick is at its moment.
+                late = timedelta(seconds=int(began - self.started))
+                pinned = cut if self.world.one_cut and not self._timed_out(unit) else self._newer(cut, names)
                 return self.world.refresher.refresh_at(
                     pinned,
                     names,
