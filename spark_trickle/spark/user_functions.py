@@ -8,8 +8,6 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from spark_trickle.storage.iceberg import static
-
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -51,6 +49,9 @@ def _registry(session: SparkSession) -> Any:
 
 def _builtin(session: SparkSession) -> Any:
     """The names of Spark's own functions."""
+    # Not at the top: it loads pyspark, and commands that only read metadata come by here.
+    from spark_trickle.storage.iceberg import static
+
     return static(session, "org.apache.spark.sql.catalyst.analysis.FunctionRegistry").builtin().listFunction()
 
 
@@ -61,6 +62,8 @@ def is_deterministic(frame: Any) -> bool:
 
 def aggregates(frame: Any) -> bool:
     """Does Spark see an aggregate anywhere in the query?"""
+    from spark_trickle.storage.iceberg import static
+
     pattern = static(frame.sparkSession, _PATTERNS).AGGREGATE_EXPRESSION()
     return bool(frame._jdf.queryExecution().analyzed().containsPattern(pattern))
 
