@@ -1,7 +1,7 @@
 """Put Spark's jars on this machine, so that the first session need not wait for them. Quick when they are there.
 
-With --test also those that only tests need: of the object store that they keep a lake in, and of the REST catalog whose
-tables they read.
+With --test also those that only tests need: of the object store that they keep a lake in, of the REST catalog whose
+tables they read, and of the Spark that writes Delta tables.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from spark_trickle.spark.stores import PACKAGES, STORES
+from spark_trickle.spark.stores import DELTA, PACKAGES, STORES
 
 CACHES = (".ivy2.5.2", ".ivy2")
 """Where Spark's resolver keeps jars, under the home folder: Spark 4.1 first."""
@@ -29,7 +29,7 @@ def missing(packages: tuple[str, ...]) -> list[str]:
 def main(arguments: list[str]) -> int:
     if "--test" in arguments:
         fetch_rest_server()
-    packages = (*PACKAGES, *([STORES["s3"].package] if "--test" in arguments else []))
+    packages = (*PACKAGES, *([STORES["s3"].package, DELTA] if "--test" in arguments else []))
     if not missing(packages):
         return 0
     sys.stdout.write("setup: fetching Spark's jars\n")

@@ -292,10 +292,12 @@ class Engine(DefinitionCalls, GateCalls, GroupCalls, WatermarkCalls, FuseCalls):
         return Snapshot(self._parts.catalog.cut(), wanted, self._parts.workspaces.for_reading)
 
     def changes(self, name: str, since: int | None = None, until: int | None = None) -> DataFrame:
-        """The rows that were added (`_weight` > 0) and removed (< 0) between two snapshots of any Iceberg table."""
+        """The rows that were added (`_weight` > 0) and removed (< 0) between two snapshots of any Iceberg table, or two
+        versions of a Delta table."""
         from spark_trickle.spark.changes_between import changes_between
 
-        return changes_between(self.spark, self._named(name), since, until)
+        parts = self._parts
+        return changes_between(self.spark, self._named(name), since, until, parts.elsewhere, parts.workspaces.borrowing)
 
     def maintain(self, retain: str = "1h", compact_files: int = 20, orphan_age: str = "1d") -> MaintenanceReport:
         """Compact and expire our own tables without breaking any dependent's frontier; remove leftovers."""

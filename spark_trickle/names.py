@@ -24,6 +24,14 @@ LAKE = "lake"
 DEFAULT_NAMESPACE = "default"
 """Namespace of names that are written without one."""
 
+SESSION = "spark_catalog"
+"""Spark's own catalog."""
+
+BY_PLACE = ("delta", "parquet")
+"""What tables are called that are named by their folders, as in delta.`/data/orders`."""
+
+_PLACE = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:/")
+
 _ELSEWHERE = "\x1f"
 """Begins the namespace of a table of another catalog, and separates its levels, which may contain anything else: it is
 what Iceberg separates levels by where names travel.
@@ -68,8 +76,9 @@ class TableName:
         TableName(namespace='sales', name='odd.name')
         """
         parts = _split(text)
-        if len(parts) > 1 and parts[0] in catalogs:
-            return cls.elsewhere(parts[0], parts[1:-1], parts[-1])
+        far = named_elsewhere(parts, catalogs)
+        if far is not None:
+            return far
         if len(parts) > 2 and parts[0].lower() == LAKE:
             parts = parts[1:]
         if len(parts) == 1:
@@ -118,6 +127,23 @@ class TableName:
         if self.is_elsewhere:
             return f"{self.schema}.{shown}"
         return shown if self.namespace == DEFAULT_NAMESPACE else f"{_show(self.namespace, dots=True)}.{shown}"
+
+
+def named_elsewhere(parts: Sequence[str], catalogs: Collection[str]) -> TableName | None:
+    """The table of another catalog that the parts of a name mean; None: they mean one of the lake.
+
+    Spark's own catalog is always there, and so are tables that are named by the folder that they lie in.
+
+    >>> str(named_elsewhere(["delta", "/data/orders"], ()))
+    'delta.`/data/orders`'
+    """
+    if len(parts) == 2 and parts[0].lower() in BY_PLACE and _PLACE.match(parts[1]):
+        return TableName.elsewhere(parts[0].lower(), (), parts[1])
+    if len(parts) > 1 and parts[0] in catalogs:
+        return TableName.elsewhere(parts[0], parts[1:-1], parts[-1])
+    if len(parts) > 2 and parts[0].lower() == SESSION:
+        return TableName.elsewhere(SESSION, parts[1:-1], parts[-1])
+    return None
 
 
 def internal_name(public: TableName, label: str) -> TableName:

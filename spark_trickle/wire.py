@@ -20,6 +20,8 @@ from spark_trickle.catalog.catalog import Catalog
 from spark_trickle.catalog.rereading import CutReader
 from spark_trickle.clock import Clock, SystemClock
 from spark_trickle.config import ROWS_FOLDER, Settings
+from spark_trickle.elsewhere.files import Files
+from spark_trickle.elsewhere.formats import Formats
 from spark_trickle.elsewhere.heads import Heads
 from spark_trickle.elsewhere.pins import Elsewhere
 from spark_trickle.errors import ConfigError, UserError
@@ -131,7 +133,8 @@ def assemble(settings: Settings, spark: SparkSession | None, observers: Iterable
         elsewhere=lambda cut: elsewhere.added_to(cut),
     )
     sessions = _sessions(settings, catalog, warehouse, spark)
-    elsewhere = Elsewhere(sessions.catalogs, lambda _: _scouting(workspaces))
+    formats = Formats(lambda: _far_files(sessions), lambda table: workspaces.scout().locate(table))
+    elsewhere = Elsewhere(sessions.catalogs, lambda _: _scouting(workspaces), formats)
     workspaces = Workspaces(sessions, warehouse, elsewhere)
     lake, clock = _lake(settings, workspaces, sessions), SystemClock()
     watch = _watch(settings, catalog, clock)
@@ -214,6 +217,12 @@ def _scouting(workspaces: Workspaces) -> Heads:
     from spark_trickle.spark.scout import ScoutHeads
 
     return ScoutHeads(workspaces.scout())
+
+
+def _far_files(sessions: Sessions) -> Files:
+    from spark_trickle.spark.far_files import FarFiles
+
+    return FarFiles(sessions)
 
 
 def _scheduler(

@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from hashlib import blake2b
 
+from spark_trickle.elsewhere.formats import Formats
 from spark_trickle.elsewhere.hadoop import HadoopHeads
 from spark_trickle.elsewhere.heads import Found, Heads, missing, not_configured
 from spark_trickle.elsewhere.jdbc import JdbcHeads
@@ -22,7 +23,7 @@ from spark_trickle.elsewhere.settings import CatalogSettings
 from spark_trickle.errors import NotFoundError, UnavailableError
 from spark_trickle.model.frontier import Pointer
 from spark_trickle.model.publication import Away, Cut
-from spark_trickle.names import TableName
+from spark_trickle.names import BY_PLACE, SESSION, TableName
 
 MakeHeads = Callable[[CatalogSettings], Heads | None]
 
@@ -39,11 +40,15 @@ CATALOGS_AT_ONCE = 8
 class Elsewhere:
     """The other catalogs that are configured. Any thread may ask."""
 
-    def __init__(self, catalogs: Callable[[], Mapping[str, CatalogSettings]], by_jvm: MakeHeads) -> None:
+    def __init__(
+        self, catalogs: Callable[[], Mapping[str, CatalogSettings]], by_jvm: MakeHeads, formats: Formats
+    ) -> None:
         """Args:
         catalogs: those that are configured now.
         by_jvm: asks Iceberg's own client of a catalog; starts a JVM where there is none.
+        formats: the kinds of tables that are not Iceberg's.
         """
+        self.formats = formats
         self._catalogs = catalogs
         self._by_jvm = by_jvm
         self._heads: dict[str, tuple[CatalogSettings, Heads]] = {}
@@ -59,7 +64,7 @@ class Elsewhere:
         if not by_catalog:
             return {}, {}
         catalogs = self._catalogs()
-        asked = {name: self._of(catalogs.get(name)) for name in by_catalog}
+        asked = {name: self._of(name, catalogs.get(name)) for name in by_catalog}
 
         def ask(name: str) -> Found:
             heads = asked[name]
@@ -99,9 +104,11 @@ class Elsewhere:
                 heads.close()
             self._heads.clear()
 
-    def _of(self, settings: CatalogSettings | None) -> Heads | None:
-        if settings is None or not settings.is_iceberg:
-            return None
+    def _of(self, name: str, settings: CatalogSettings | None) -> Heads | None:
+        if settings is None:
+            return self.formats if name in (SESSION, *BY_PLACE) else None
+        if not settings.is_iceberg:
+            return self.formats
         with self._lock:
             known = self._heads.get(settings.name)
             if known is not None and known[0] == settings:

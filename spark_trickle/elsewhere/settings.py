@@ -8,14 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from spark_trickle.names import LAKE
+from spark_trickle.names import LAKE, SESSION
 
 PREFIX = "spark.sql.catalog."
 ICEBERG = "org.apache.iceberg.spark.SparkCatalog"
 STAGED = "trickle_staged"
 """A catalog of our own, for files of windows."""
-SESSION = "spark_catalog"
-"""Spark's own: it is always there, whatever is set."""
 
 _IMPLEMENTATIONS = {
     "org.apache.iceberg.rest.RESTCatalog": "rest",

@@ -62,7 +62,7 @@ class Frontier(Mapping[str, int | None]):
         return ", ".join(f"{pin.table}@{pin.snapshot_id}" for pin in self.pins) or "nothing"
 
 
-_COMMIT = re.compile(r"(?:(\d+)-[^/]*|/v(\d+)(?:\.gz)?\.metadata\.json(?:\.gz)?)\Z")
+_COMMIT = re.compile(r"(?:(\d+)-[^/]*|/v(\d+)(?:\.gz)?\.metadata\.json(?:\.gz)?|/_delta_log/(\d{20})\.json#[\d.]+)\Z")
 
 
 def commit_number(location: str) -> int:
@@ -73,6 +73,8 @@ def commit_number(location: str) -> int:
     (12, -1)
     >>> commit_number("/lake/orders/metadata/v12.metadata.json")
     12
+    >>> commit_number("delta:/lake/orders/_delta_log/00000000000000000012.json#1700000000000.812")
+    12
     """
     found = _COMMIT.search(location)
-    return -1 if found is None else int(found.group(1) or found.group(2))
+    return -1 if found is None else int(found.group(1) or found.group(2) or found.group(3))

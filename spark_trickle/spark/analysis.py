@@ -131,6 +131,7 @@ def analyze(workspace: Workspace, query: str, meaning: Meaning, stream_tables: I
                 *kept.notices,
                 *function_notices(workspace, query),
                 *_registered(workspace, tables),
+                *workspace.notices(tables),
             ),
             normalized=normalized(query),
             obstacles=kept.obstacles,

@@ -11,6 +11,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from spark_trickle.delta.plan import WEIGHT
+from spark_trickle.elsewhere.formats import is_borrowed
 from spark_trickle.model.frontier import Pointer
 from spark_trickle.names import TableName
 from spark_trickle.ports import Broken, Window
@@ -42,6 +43,8 @@ class Completeness:
         return counted(self._feed, window)
 
     def gone(self, table: TableName, newest: Pointer) -> str | None:
+        if is_borrowed(newest.location):
+            return self.workspace.gone(table, newest.location)
         return gone(self.workspace.session, table, newest.location)
 
     def largest(self, table: TableName, column: str, since: str | None) -> datetime | Broken | None:
@@ -87,6 +90,8 @@ def largest(spark: SparkSession, name: TableName, column: str, since: str | None
     """The largest value in the files that are new since a version, or in all. Reads manifests, never rows."""
     with spark_errors(f"reading the metadata of '{name}'"):
         table = load(spark, name)
+        if is_borrowed(str(table.operations().current().metadataFileLocation())):
+            return Broken("it is no Iceberg table, of which bounds are known; advance_watermark tells how far it is")
         field = table.schema().findField(column)
         if field is None or str(field.type()) not in MOMENTS:
             shown = "it does not exist" if field is None else f"it is of type {field.type()}"

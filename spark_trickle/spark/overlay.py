@@ -13,14 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JJavaError
 
+from spark_trickle.elsewhere.formats import is_borrowed
 from spark_trickle.elsewhere.heads import missing
 from spark_trickle.elsewhere.pins import Elsewhere
 from spark_trickle.elsewhere.settings import ICEBERG, PREFIX
 from spark_trickle.errors import NotFoundError, UnavailableError
-from spark_trickle.model.frontier import Pointer
+from spark_trickle.model.borrowed import Step
+from spark_trickle.model.frontier import Pin, Pointer
 from spark_trickle.names import TableName
 from spark_trickle.spark.scout import Scout
 from spark_trickle.spark.sessions import active
+from spark_trickle.storage.borrowed import Borrowing
 from spark_trickle.storage.iceberg import PINNED, Java, JavaTable
 from spark_trickle.storage.pinned import at_location, at_snapshot, forget_all, install
 
@@ -39,9 +42,12 @@ _EMPTY = {
 class PinnedElsewhere:
     """Which versions of other catalogs' tables a workspace is at. Its sessions share it; any thread may ask."""
 
-    def __init__(self, elsewhere: Elsewhere, scout: Scout) -> None:
+    def __init__(self, elsewhere: Elsewhere, scout: Scout, borrowing: Borrowing) -> None:
         self._elsewhere = elsewhere
         self._scout = scout
+        self._borrowing = borrowing
+        self._since: dict[TableName, dict[str, None]] = {}
+        """Older versions that are read, too, of tables that are not Iceberg's."""
         self._known: dict[TableName, Pointer] = {}
         self._tables: dict[TableName, tuple[str, JavaTable | Py4JJavaError]] = {}
         self._lock = threading.RLock()
@@ -53,6 +59,7 @@ class PinnedElsewhere:
             self._known = {pointer.table: pointer for pointer in pointers}
             # Credentials that came with a table are good for a while only: each is loaded anew.
             self._tables.clear()
+            self._since.clear()
             self.round += 1
 
     def repin(self, pointer: Pointer) -> None:
@@ -74,14 +81,15 @@ class PinnedElsewhere:
                 self._known[table] = found[table]
             return True
 
-    def table(self, spark: SparkSession, name: TableName) -> JavaTable:
-        """A table at its pinned version."""
+    def table(self, spark: SparkSession, name: TableName, since: Pin | None = None) -> JavaTable:
+        """A table at its pinned version, with an older one that can be read there."""
         with self._lock:
             pointer = self._known.get(name)
             if pointer is None:
                 raise NotFoundError("table", name)
             made = self._tables.get(name)
-            if made is None or made[0] != pointer.location:
+            more = since is not None and is_borrowed(pointer.location) and self._add(name, since)
+            if made is None or made[0] != pointer.location or more:
                 made = self._tables[name] = (pointer.location, self._made(spark, pointer))
         if isinstance(made[1], Py4JJavaError):
             raise made[1]
@@ -94,7 +102,34 @@ class PinnedElsewhere:
             self._tables[name] = (self._known[name].location, table)
             self.round += 1
 
+    def _add(self, name: TableName, since: Pin) -> bool:
+        """Whether a version has to be among those that can be read, and was not."""
+        known = self._since.setdefault(name, {})
+        if since.location in known or not is_borrowed(since.location):
+            return False
+        known[since.location] = None
+        return True
+
+    def notices(self, tables: Iterable[TableName]) -> list[str]:
+        """What a reader should know of those that are not Iceberg's."""
+        formats, known = self._elsewhere.formats, self.heads()
+        borrowed = [known[name] for name in tables if name in known and is_borrowed(known[name].location)]
+        return [notice for each in borrowed for notice in formats.notices(each.table, each.location)]
+
+    def gone(self, name: TableName, newest: str) -> str | None:
+        """Why the pinned version of a table that is not Iceberg's can no longer be read; None: it can."""
+        _, gone = self._elsewhere.formats.window(name, [self._known[name].location], newest)
+        return next(iter(gone.values()), None)
+
     def _made(self, spark: SparkSession, pointer: Pointer) -> JavaTable | Py4JJavaError:
+        if is_borrowed(pointer.location):
+            name, since = pointer.table, list(self._since.get(pointer.table, ()))
+            formats = self._elsewhere.formats
+            if since:
+                steps, gone = formats.window(name, since, pointer.location)
+            else:
+                steps, gone = [Step(formats.read_at(name, pointer.location))], {}
+            return self._borrowing.table(spark, str(name), pointer.location, steps, gone)
         live = self._scout.load(pointer.table)
         try:
             return at_location(spark, live, pointer.location)
@@ -113,7 +148,14 @@ class Overlay:
         """Kept here: the cache lets go of what nobody else has."""
         self._round = 0
         self._empty: set[str] = set()
-        PINNED[session] = lambda name: pinned.table(session, name)
+        PINNED[session] = self.load
+
+    def load(self, name: TableName, since: Pin | None = None) -> JavaTable:
+        """A table at its pinned version."""
+        table = self._pinned.table(self._session, name, since)
+        if name in self._installed and self._installed[name] is not table:
+            self.meet(name)
+        return table
 
     def cover(self, catalogs: Iterable[str]) -> None:
         """Let these catalogs be empty ones, before Spark has made them."""
@@ -129,6 +171,7 @@ class Overlay:
         """Let a name mean its pinned version in the session; False: there is no such table."""
         if not self._pinned.adopt(name):
             return False
+        self.cover([name.catalog])
         if self._round != self._pinned.round:
             for plugin in self._plugins.values():
                 forget_all(plugin)

@@ -52,8 +52,6 @@ def query_in(workspace: Workspace, text: str, meaning: Meaning, what: str) -> Da
 def _meet_named(workspace: Workspace, text: str, meaning: Meaning) -> None:
     """Pin the tables of other catalogs that a text names, as far as we can read it, and those that its views name: what
     Spark does not find it writes into the log."""
-    if not workspace.catalogs:
-        return
     heads = workspace.heads()
     pending, seen = [(parts, meaning) for parts in named(text)], set[TableName]()
     while pending:

@@ -11,8 +11,8 @@ from spark_trickle.spark.held import Held
 from spark_trickle.spark.lookups import Lookups
 from spark_trickle.spark.sharing import RecentChanges
 from spark_trickle.storage.bounds import FileBounds
-from spark_trickle.storage.changes import SeenFiles
 from spark_trickle.storage.newest import Newest
+from spark_trickle.storage.seen import SeenFiles
 
 MOST_PLANS = 5_000
 """Of more stream tables than this, those that were refreshed least recently are planned again."""

@@ -20,6 +20,8 @@ PACKAGES = (
     "org.postgresql:postgresql:42.7.8",
 )
 """What every session needs."""
+DELTA = "io.delta:delta-spark_4.1_2.13:4.3.0"
+"""Where the settings ask for Delta's own catalog or extension: to write there. Reading Delta tables needs no jar."""
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 
 LAKE_PREFIX = f"spark.sql.catalog.{LAKE}"
@@ -94,9 +96,20 @@ def packages_for(warehouse: str, settings: Mapping[str, str]) -> tuple[str, ...]
     theirs = _listed(settings.get(_PACKAGES, ""))
     named = {package.rpartition(":")[0] for package in theirs}
     jars = [jar.rpartition("/")[2] for jar in _listed(settings.get(_JARS, ""))]
-    ours = (*PACKAGES, *([store.package] if store is not None else []))
+    ours = (*PACKAGES, *([store.package] if store is not None else []), *([DELTA] if asks_for_delta(settings) else []))
     needed = (package for package in ours if package.rpartition(":")[0] not in named and not _is_among(package, jars))
     return (*needed, *theirs)
+
+
+def asks_for_delta(settings: Mapping[str, str]) -> bool:
+    """Whether Spark is told to load classes of Delta's.
+
+    >>> asks_for_delta({"spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension"})
+    True
+    """
+    extensions = _listed(settings.get(_EXTENSIONS, ""))
+    catalogs = (value for key, value in settings.items() if key.startswith("spark.sql.catalog."))
+    return any(name.startswith(("io.delta.", "org.apache.spark.sql.delta.")) for name in (*extensions, *catalogs))
 
 
 def start_settings(warehouse: str, settings: Mapping[str, str]) -> dict[str, str]:

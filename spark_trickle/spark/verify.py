@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
+from spark_trickle.elsewhere.formats import is_borrowed
 from spark_trickle.errors import NotConvergedError, UserError
 from spark_trickle.graph.dag import data_flow
 from spark_trickle.model.frontier import Pin, Pointer
@@ -149,6 +150,9 @@ def _rewind(bench: Bench, table: StreamTable, pin: Pin) -> None:
         return
     if here.kind == "VIEW":
         workspace.repin(Pointer(pin.table, pin.location, "VIEW"))
+        return
+    if is_borrowed(pin.location):
+        workspace.repin(Pointer(pin.table, pin.location))
         return
     java = load(workspace.session, pin.table)
     if java.io().newInputFile(pin.location).exists():

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spark_trickle.model.frontier import Pointer
-from spark_trickle.names import LAKE, TableName
+from spark_trickle.names import LAKE, TableName, named_elsewhere
 from spark_trickle.spark.in_use import IN_USE
 from spark_trickle.spark.sessions import LakeAddress, Sessions, close_lake
 from spark_trickle.spark.user_functions import share_functions
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from spark_trickle.model.meaning import Meaning
     from spark_trickle.spark.overlay import Overlay, PinnedElsewhere
     from spark_trickle.spark.scout import Scout
+    from spark_trickle.storage.borrowed import Borrowing
 
 _TABLES = """
 CREATE TABLE iceberg_tables(catalog_name VARCHAR(255) NOT NULL, table_namespace VARCHAR(255) NOT NULL,
@@ -201,8 +202,9 @@ class Workspace:
 
     def named(self, parts: Sequence[str], meaning: Meaning) -> TableName | None:
         """The table that a name in a query means; None: it cannot be one."""
-        if len(parts) > 1 and parts[0] in self._sessions.catalogs():
-            return TableName.elsewhere(parts[0], parts[1:-1], parts[-1])
+        far = named_elsewhere(parts, self._sessions.catalogs())
+        if far is not None:
+            return far
         levels = parts[1:] if len(parts) > 2 and parts[0].lower() == LAKE else parts
         if meaning.catalog != LAKE and len(levels) == len(parts):
             if meaning.catalog not in self._sessions.catalogs():
@@ -211,6 +213,15 @@ class Workspace:
             return TableName.elsewhere(meaning.catalog, within, levels[-1])
         namespace = ".".join(levels[:-1]) or meaning.default_namespace
         return None if namespace is None else TableName(namespace, levels[-1])
+
+    def notices(self, tables: Iterable[TableName]) -> list[str]:
+        """What a reader should know of tables that are not Iceberg's."""
+        return [] if self._elsewhere is None else self._elsewhere.notices(tables)
+
+    def gone(self, table: TableName, newest: str) -> str | None:
+        """Why the pinned version of a table that is not Iceberg's can no longer be read; None: it can."""
+        assert self._elsewhere is not None  # users' transactions read nothing that is pinned
+        return self._elsewhere.gone(table, newest)
 
     def staged(self) -> dict[TableName, tuple[Pointer | None, Pointer | None]]:
         """Tables that differ from what was pinned: (pinned, now)."""
@@ -300,6 +311,7 @@ class Workspaces:
         self._elsewhere = elsewhere
         self._idle: list[Workspace] = []
         self._scout: Scout | None = None
+        self._borrowing: Borrowing | None = None
         self._lock = threading.Lock()
 
     @contextmanager
@@ -355,7 +367,15 @@ class Workspaces:
     def _pinned(self) -> PinnedElsewhere:
         from spark_trickle.spark.overlay import PinnedElsewhere
 
-        return PinnedElsewhere(self._elsewhere, self.scout())
+        return PinnedElsewhere(self._elsewhere, self.scout(), self.borrowing())
+
+    def borrowing(self) -> Borrowing:
+        """Who makes tables that are not Iceberg's into such."""
+        from spark_trickle.storage.borrowed import Borrowing
+
+        with self._lock:
+            self._borrowing = self._borrowing or Borrowing()
+            return self._borrowing
 
     def close(self) -> None:
         with self._lock:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -22,9 +22,21 @@ from spark_trickle.errors import InternalError
 from spark_trickle.model.frontier import Pin
 from spark_trickle.names import TableName, quote
 from spark_trickle.storage.columns import Column, changed_column, incomparable, read_columns
-from spark_trickle.storage.iceberg import Bulk, History, Java, JavaTable, java_class, jvm, load, no_arguments, static
+from spark_trickle.storage.iceberg import (
+    GONE,
+    PINNED,
+    Bulk,
+    History,
+    Java,
+    JavaTable,
+    java_class,
+    jvm,
+    load,
+    no_arguments,
+    static,
+)
 from spark_trickle.storage.netting import net
-from spark_trickle.storage.newest import Newest
+from spark_trickle.storage.seen import SeenFiles
 from spark_trickle.storage.windows import (
     Broken,
     DeleteFile,
@@ -48,27 +60,6 @@ _BROADCAST_ROWS = 1_000_000
 """Up to so many addresses of deleted rows are sent to every executor rather than shuffled."""
 
 
-class SeenFiles:
-    """The files of versions that were compared before: the end of one window is the start of the next."""
-
-    def __init__(self, most_of_a_version: int = 2_000, most_files: int = 20_000) -> None:
-        self._most_of_a_version = most_of_a_version
-        self._seen: Newest[tuple[str, int, int], tuple[Java, list[FileState]]] = Newest(
-            most_files, lambda seen: 1 + len(seen[1]), family=lambda version: version[0]
-        )
-
-    def of(
-        self, version: tuple[str, int, int], look: Callable[[], tuple[Java, list[FileState]]]
-    ) -> tuple[Java, list[FileState]]:
-        """Tasks and states of a version's files, by uuid, schema and snapshot."""
-        found = self._seen.get(version)
-        if found is None:
-            found = look()
-            if len(found[1]) <= self._most_of_a_version:
-                self._seen.put(version, found)
-        return found
-
-
 class ChangeFeed:
     """Changes of the tables of one session's catalog. Frames are good until `release`."""
 
@@ -89,9 +80,23 @@ class ChangeFeed:
         `columns` are those that the reader needs; what happened to others is no matter. None: all that the table has
         at the end.
         """
-        java = load(self._spark, table)
+        java = load(self._spark, table, since)
+        return self.window_of(java, table, since, columns, until)
+
+    def window_of(
+        self,
+        java: JavaTable,
+        table: TableName,
+        since: Pin | None,
+        columns: Sequence[str] | None = None,
+        until: int | None = None,
+    ) -> Window | Broken:
+        """The same of a table that was loaded."""
         if since is not None and since.uuid != str(java.uuid()):
             return Broken(f"'{table}' was dropped and created again")
+        gone = None if since is None else java.properties().get(f"{GONE}.{since.snapshot_id}")
+        if gone is not None:
+            return Broken(f"of '{table}', {gone}")
         history = History(self._spark, java)
         start = None if since is None else since.snapshot_id
         if start is not None and start not in history:
@@ -317,7 +322,7 @@ class ChangeFeed:
 
     def _deleted_before(self, name: TableName, table: JavaTable, files: Touched) -> DataFrame:
         """Addresses of the rows that were deleted before: listed where possible, else found by reading the files."""
-        if files.listed_at is None:
+        if files.listed_at is None or (name.is_elsewhere and self._spark not in PINNED):
             return self._addressed(table, files.before, ())
         listed = f"SELECT file_path AS _file, pos AS _pos FROM {name.sql}.position_deletes"
         return self._spark.sql(f"{listed} VERSION AS OF {files.listed_at}")

@@ -29,8 +29,11 @@ Java: TypeAlias = Any
 JavaTable: TypeAlias = Java
 """An `org.apache.iceberg.Table`."""
 
-PINNED: WeakKeyDictionary[SparkSession, Callable[[TableName], JavaTable]] = WeakKeyDictionary()
+PINNED: WeakKeyDictionary[SparkSession, Callable[[TableName, Pin | None], JavaTable]] = WeakKeyDictionary()
 """Who has the tables of other catalogs that a session sees, where it sees them at pinned versions only."""
+
+GONE = "trickle.gone"
+"""Begins a property of a table that is not Iceberg's, which says why a version cannot be read."""
 
 _GUAVA = "org.apache.iceberg.relocated.com.google.common"
 DATASET = "org.apache.spark.sql.classic.Dataset"
@@ -76,11 +79,15 @@ def identifier(spark: SparkSession, levels: Sequence[str], name: str) -> Java:
     return static(spark, "org.apache.iceberg.catalog.TableIdentifier").of(namespace, name)
 
 
-def load(spark: SparkSession, name: TableName) -> JavaTable:
-    """The table as it is now in this session's catalog."""
+def load(spark: SparkSession, name: TableName, since: Pin | None = None) -> JavaTable:
+    """The table as it is now in this session's catalog.
+
+    Args:
+        since: an older version that is going to be read, too.
+    """
     pinned = PINNED.get(spark) if name.is_elsewhere else None
     if pinned is not None:
-        return pinned(name)
+        return pinned(name, since)
     try:
         return static(spark, _LOADER).loadIcebergTable(spark._jsparkSession, name.sql)
     except AnalysisException as err:

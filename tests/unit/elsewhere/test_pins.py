@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from spark_trickle.elsewhere.files import LocalFiles
+from spark_trickle.elsewhere.formats import Formats, Place, no_source
 from spark_trickle.elsewhere.heads import Found, missing, not_configured, unreachable
 from spark_trickle.elsewhere.pins import Elsewhere
 from spark_trickle.elsewhere.settings import ICEBERG, CatalogSettings, catalogs_in
@@ -14,6 +16,7 @@ from spark_trickle.names import TableName
 from tests.support.catalog_values import stream_table
 
 ONE, TWO = TableName.elsewhere("one", ["db"], "t"), TableName.elsewhere("two", ["db"], "t")
+FORMATS = Formats(LocalFiles, lambda table: Place("csv", "/data") if table.name == "t" else missing(table))
 
 
 @dataclass
@@ -58,7 +61,7 @@ def test_settings_tell_which_catalogs_there_are() -> None:
 
 def test_what_has_not_moved_is_the_same_object_and_each_catalog_is_asked_once() -> None:
     heads, catalogs = Asked({ONE: "m1"}), {"one": CatalogSettings("one", ICEBERG, {"type": "hive"})}
-    elsewhere = Elsewhere(lambda: catalogs, lambda _: heads)
+    elsewhere = Elsewhere(lambda: catalogs, lambda _: heads, FORMATS)
     first, away = elsewhere.pointers([ONE, TWO, ONE])
     assert first[ONE].location == "m1" and away == {TWO: not_configured(TWO)}
     again, _ = elsewhere.pointers([ONE])
@@ -73,7 +76,7 @@ def test_what_has_not_moved_is_the_same_object_and_each_catalog_is_asked_once() 
 
 def test_a_cut_has_the_tables_of_other_catalogs_that_its_stream_tables_read() -> None:
     heads, catalogs = Asked({ONE: "m1"}), {"one": CatalogSettings("one", ICEBERG, {"type": "hive"})}
-    elsewhere = Elsewhere(lambda: catalogs, lambda _: heads)
+    elsewhere = Elsewhere(lambda: catalogs, lambda _: heads, FORMATS)
     plain = Cut("id", {}, {}, ())
     assert elsewhere.added_to(plain) is plain and heads.times == 0
     tables = {table.name: table for table in (reading("a", ONE), reading("b", TWO))}
@@ -86,3 +89,18 @@ def test_a_cut_has_the_tables_of_other_catalogs_that_its_stream_tables_read() ->
 
 def test_what_is_away_says_which_catalog() -> None:
     assert "catalog 'one'" in unreachable("one", "x").reason and "'one.db.t'" in missing(ONE).reason
+
+
+def test_tables_that_are_not_icebergs_are_asked_for_by_their_kind() -> None:
+    pg = CatalogSettings("pg", "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog", {})
+    elsewhere = Elsewhere(lambda: {"pg": pg}, lambda _: None, FORMATS)
+    table, other = (TableName.elsewhere("pg", ["db"], each) for each in ("t", "u"))
+    nowhere, unread = (TableName.elsewhere(kind, [], "/nowhere/at/all") for kind in ("delta", "parquet"))
+    found, away = elsewhere.pointers([table, other, nowhere, unread])
+    assert found == {} and away == {
+        table: no_source(table, "it is a table of kind 'csv'"),
+        other: missing(other),
+        nowhere: missing(nowhere),
+        unread: no_source(unread, "it is a table of kind 'parquet'"),
+    }
+    assert "pg.db.t" in away[table].reason and "csv" in away[table].reason

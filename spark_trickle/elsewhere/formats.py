@@ -1,0 +1,143 @@
+"""Tables that are not Iceberg's, of any kind: the port, which each kind has a module for, and who asks it.
+
+A kind says which version of a table is the newest, what a version consists of, and what lies between two of them, in
+terms of Iceberg. Everything else follows from that; what a version is called tells which kind it is of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from spark_trickle.elsewhere.delta import PREFIX, DeltaTables
+from spark_trickle.elsewhere.delta_log import LogError
+from spark_trickle.elsewhere.files import Files, LocalFiles, is_local, plain
+from spark_trickle.elsewhere.heads import Found, missing, unreachable
+from spark_trickle.errors import NotFoundError, UserError
+from spark_trickle.model.borrowed import BorrowedVersion, Step
+from spark_trickle.model.publication import Away
+from spark_trickle.names import BY_PLACE, TableName
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a table is, as its catalog says."""
+
+    format: str
+    """Its provider: delta, parquet, ..."""
+    path: str
+
+
+class SourceFormat(Protocol):
+    """One kind of tables. Asked by any thread."""
+
+    def pin(self, place: str) -> str:
+        """What the newest version is called. FileNotFoundError: there is none; OSError: it cannot be told now."""
+        ...
+
+    def called(self, place: str, number: int) -> str | None:
+        """What the version of a number is called; None: there is none."""
+        ...
+
+    def read_at(self, location: str) -> BorrowedVersion:
+        """A version. LogError: it cannot be read."""
+        ...
+
+    def window(self, since: Sequence[str], until: str) -> tuple[list[Step], dict[int, str]]:
+        """Older versions, what matters of those in between, and a last one; of those that are gone, why."""
+        ...
+
+    def notices(self, location: str) -> list[str]:
+        """What a reader should know of how the table is read."""
+        ...
+
+
+class Formats:
+    """The kinds that there are."""
+
+    def __init__(self, far_files: Callable[[], Files], locate: Callable[[TableName], Place | Away]) -> None:
+        """Args:
+        far_files: reads what is not on a disk of this machine; starts a JVM where there is none.
+        locate: asks a catalog where a table is, by Spark.
+        """
+        local = LocalFiles()
+        self._locate = locate
+        self._kinds: Mapping[str, SourceFormat] = {
+            "delta": DeltaTables(lambda place: local if is_local(place) else far_files()),
+        }
+
+    def of(self, tables: Iterable[TableName]) -> Found:
+        """What the newest versions of tables are called."""
+        return {table: self._newest(table) for table in tables}
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def read_at(self, table: TableName, location: str) -> BorrowedVersion:
+        """A version of a table. UserError: it cannot be read."""
+        try:
+            return self._kind(location).read_at(location)
+        except LogError as err:
+            raise _unreadable(table, err) from err
+
+    def window(self, table: TableName, since: Sequence[str], until: str) -> tuple[list[Step], dict[int, str]]:
+        try:
+            return self._kind(until).window(since, until)
+        except LogError as err:
+            raise _unreadable(table, err) from err
+
+    def called(self, table: TableName, location: str, number: int) -> str:
+        """What another version of a table is called. NotFoundError: there is none."""
+        found = self._kind(location).called(_place_in(location), number)
+        if found is None:
+            raise NotFoundError(f"version {number} of", table)
+        return found
+
+    def notices(self, table: TableName, location: str) -> list[str]:
+        try:
+            return [f"'{table}': {each}" for each in self._kind(location).notices(location)]
+        except LogError as err:
+            raise _unreadable(table, err) from err
+
+    def _newest(self, table: TableName) -> str | Away:
+        place: Place | Away
+        if table.catalog in BY_PLACE and not table.levels:
+            place = Place(table.catalog, plain(table.name))
+        else:
+            place = self._locate(table)
+        if isinstance(place, Away):
+            return place
+        kind = self._kinds.get(place.format)
+        if kind is None:
+            return no_source(table, f"it is a table of kind '{place.format}'")
+        try:
+            return kind.pin(place.path)
+        except FileNotFoundError:
+            return missing(table)
+        except OSError as err:
+            return unreachable(table.catalog, f"{place.path} cannot be read ({err})")
+
+    def _kind(self, location: str) -> SourceFormat:
+        return self._kinds[location.partition(":")[0]]
+
+
+def is_borrowed(location: str) -> bool:
+    """Whether a version is one of a table that is not Iceberg's."""
+    return location.startswith(PREFIX)
+
+
+def no_source(table: TableName, why: str) -> Away:
+    """It is there, and cannot be followed."""
+    return Away(
+        f"'{table}' cannot be a source: {why}, of which older versions cannot be read",
+        f"load it into an Iceberg or a Delta table, and read that instead of '{table}'",
+    )
+
+
+def _place_in(location: str) -> str:
+    return location.partition(":")[2].rpartition("/_delta_log/")[0]
+
+
+def _unreadable(table: TableName, err: LogError) -> UserError:
+    return UserError(f"'{table}' cannot be read: {err}", facts={"source": str(table)})

@@ -1,0 +1,203 @@
+"""Delta Lake tables as sources. Somebody else writes them, with Delta's own Spark; ours has none of its jars."""
+
+from __future__ import annotations
+
+import random
+import re
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import spark_trickle
+from spark_trickle.engine import Engine
+from spark_trickle.errors import NotDifferentialError, UserError
+from spark_trickle.model.refresh import Action
+from tests.spark.engines import bag, values
+from tests.support.delta_process import DeltaProcess
+
+TABLES = {
+    "plain": "TBLPROPERTIES ('delta.enableChangeDataFeed'='true', 'delta.enableDeletionVectors'='false')",
+    "parted": "PARTITIONED BY (k, d) TBLPROPERTIES ('delta.enableDeletionVectors'='true', "
+    "'delta.checkpointInterval'='4')",
+    "mapped": "PARTITIONED BY (k) TBLPROPERTIES ('delta.columnMapping.mode'='name', "
+    "'delta.enableDeletionVectors'='true', 'delta.checkpointPolicy'='v2', 'delta.checkpointInterval'='4')",
+}
+CYCLES = 4
+COLUMNS = "id BIGINT, k STRING, v INT, d DATE, at TIMESTAMP, price DECIMAL(12,2), s STRUCT<x: INT, y: STRING>"
+
+
+@dataclass(frozen=True)
+class Lake:
+    engine: Engine
+    others: DeltaProcess
+    folder: Path
+
+    def name(self, table: str) -> str:
+        return f"delta.`{self.folder}/{table}`"
+
+
+@pytest.fixture(scope="module")
+def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
+    folder = tmp_path_factory.mktemp("delta")
+    with (
+        DeltaProcess(folder) as others,
+        spark_trickle.connect(str(folder / "lake"), spark=spark.newSession()) as engine,
+    ):
+        yield Lake(engine, others, folder)
+
+
+def later(minutes: int) -> datetime:
+    return datetime.now(UTC) + timedelta(minutes=minutes)
+
+
+def change(chance: random.Random, table: str) -> str:
+    keys = ("NULL", "'a'", "'b b'", "'c/é=%'")
+
+    def row() -> str:
+        number = chance.randint(1, 30)
+        at = chance.choice(("NULL", "TIMESTAMP '2026-03-01T10:00:00.123456Z'", "TIMESTAMP '1969-12-31T23:59:59Z'"))
+        day = chance.choice(("NULL", "DATE '2026-01-01'", "DATE '0999-12-31'"))
+        return (
+            f"({number}, {chance.choice(keys)}, {chance.randint(-3, 9)}, {day}, {at}, {number}.25, "
+            f"named_struct('x', {number}, 'y', {chance.choice(keys)}))"
+        )
+
+    values = ", ".join(row() for _ in range(chance.randint(1, 5)))
+    every, rest = chance.randint(2, 5), chance.randint(0, 1)
+    columns = "(id, k, v, d, at, price, s)"
+    statements = {
+        f"INSERT INTO {table} VALUES {values}, {row()}": 5,
+        f"DELETE FROM {table} WHERE id % {every} = {rest}": 4,
+        f"UPDATE {table} SET v = v + 1, k = 'b b' WHERE id % {every} = {rest}": 3,
+        f"MERGE INTO {table} t USING (SELECT * FROM (VALUES {row()}) AS r{columns}) n ON t.id = n.id "
+        "WHEN MATCHED AND t.v > 4 THEN DELETE WHEN MATCHED THEN UPDATE SET v = t.v - 1 "
+        "WHEN NOT MATCHED THEN INSERT *": 3,
+        f"INSERT OVERWRITE {table} VALUES {values}": 1,
+        f"OPTIMIZE {table}": 2,
+        f"DELETE FROM {table}": 1,
+    }
+    return chance.choices(list(statements), weights=list(statements.values()))[0]
+
+
+def as_deltas_reader(lake: Lake, query: str, frontier: dict[str, int | None]) -> Counter[str]:
+    """The answer by Delta's own reader, at the versions of a frontier."""
+    for name, version in frontier.items():
+        query = query.replace(name, f"{name} VERSION AS OF {version}")
+    return lake.others.rows(query)
+
+
+def fill(lake: Lake) -> None:
+    """Tables of every kind, each with a file of so many rows that deletes leave it where it is."""
+    for table, properties in TABLES.items():
+        lake.others.sql(
+            f"CREATE TABLE {lake.name(table)} ({COLUMNS}) USING delta {properties}",
+            f"INSERT INTO {lake.name(table)} SELECT /*+ COALESCE(1) */ id, element_at(array('a', 'b b', NULL), "
+            "CAST(id % 3 + 1 AS INT)), CAST(id % 7 AS INT), DATE '2026-01-01', NULL, id, "
+            "named_struct('x', 1, 'y', '') FROM range(30)",
+        )
+
+
+def assert_as_deltas_reader_sees(lake: Lake, name: str) -> None:
+    """The answer by Delta's own reader, at the versions of the frontier."""
+    table = next(each for each in lake.engine.stream_tables() if str(each.name) == name)
+    query = table.query
+    for source, version in dict(table.frontier).items():
+        query = query.replace(source, f"{source} VERSION AS OF {version}")
+    assert bag(lake.engine.spark.sql(f"SELECT * FROM {name}")) == lake.others.rows(query), (name, str(table.frontier))
+
+
+def test_random_changes_are_followed_as_deltas_own_reader_sees_them(lake: Lake) -> None:
+    engine, chance = lake.engine, random.Random(1704)
+    fill(lake)
+    queries = {f"all_{table}": f"SELECT * FROM {lake.name(table)}" for table in TABLES}
+    queries["sums"] = f"SELECT k, SUM(v) AS s, COUNT(*) AS n, MAX(at) AS at FROM {lake.name('parted')} GROUP BY k"
+    queries["joined"] = (
+        f"SELECT a.id, b.s.x, a.price + b.price AS p FROM {lake.name('plain')} a "
+        f"LEFT JOIN {lake.name('mapped')} b ON a.id = b.id"
+    )
+    for name, query in queries.items():
+        engine.create_stream_table(name, query, strict=True)
+    engine.create_stream_table("met", "SELECT n, x FROM sums JOIN joined ON sums.n = joined.id", strict=True)
+    engine.create_stream_table("full", queries["all_parted"], refresh_mode="FULL")
+    seen: Counter[Action] = Counter()
+    for cycle in range(CYCLES):
+        lake.others.sql(
+            *(change(chance, lake.name(table)) for table in TABLES for _ in range(chance.choice((0, 1, 2))))
+        )
+        report = engine.tick(later(cycle + 1))
+        assert not report.failed and not report.skipped, report
+        seen.update(outcome.action for outcome in report.refreshed if outcome.name != "full")
+        for name in [*queries, "full"] if cycle == CYCLES - 1 else chance.sample([*queries], 2):
+            assert_as_deltas_reader_sees(lake, name)
+    assert set(seen) <= {Action.DIFFERENTIAL, Action.NO_DATA} and seen[Action.DIFFERENTIAL] > CYCLES, seen
+    # What stores the same rows otherwise changes no row.
+    lake.others.sql(f"INSERT INTO {lake.name('parted')} SELECT * FROM {lake.name('plain')}")
+    engine.tick(later(59))
+    lake.others.sql(f"OPTIMIZE {lake.name('parted')}")
+    done = {o.name: o for o in engine.tick(later(60)).refreshed}
+    assert done["sums"].action is Action.NO_DATA and done["full"].action is not Action.DIFFERENTIAL
+    for name in ("all_parted", "joined", "met", "full"):
+        assert engine.verify(name).ok
+    for table in engine.stream_tables():
+        engine.suspend_stream_table(table.name.sql)
+
+
+def test_what_others_do_to_a_delta_table_is_told(lake: Lake) -> None:
+    engine, moving, others = lake.engine, lake.name("moving"), lake.others
+    with pytest.raises(UserError, match="moving"):
+        engine.create_stream_table("early", f"SELECT id FROM {moving}")
+    dvs = "TBLPROPERTIES ('delta.enableDeletionVectors'='true')"
+    others.sql(
+        f"CREATE TABLE {moving} (id BIGINT, v INT, tiny TINYINT) USING delta {dvs}",
+        f"INSERT INTO {moving} SELECT /*+ COALESCE(1) */ id, CAST(id AS INT), 1Y FROM range(20)",
+    )
+    made = engine.create_stream_table("all_columns", f"SELECT * FROM {moving}")
+    assert any("column tiny is read as INT" in notice for notice in made.notices)
+    engine.create_stream_table("strict_one", f"SELECT id, v FROM {moving}", strict=True)
+    assert engine.status("strict_one").frontier[moving] == 1
+    with pytest.raises(UserError, match="cannot be IMMEDIATE"):
+        engine.create_stream_table("now", f"SELECT id FROM {moving}", refresh_mode="IMMEDIATE")
+    with engine.snapshot([moving, "strict_one"]) as snap:
+        others.sql(f"DELETE FROM {moving} WHERE id < 3")
+        assert snap.sql(f"SELECT * FROM {moving}").count() == snap.table(moving).count() == 20
+    weights = [(row.id, row._weight) for row in engine.changes(moving, since=1).collect()]
+    assert sorted(weights) == [(0, -1), (1, -1), (2, -1)]
+    assert engine.changes(moving, until=1).count() == 20
+    engine.gate_source(moving)
+    assert {skip.codes for skip in engine.tick(later(70)).skipped} >= {("gated",)}
+    engine.ungate_source(moving)
+    # A column more; rows that were deleted come back where they were.
+    others.sql(f"ALTER TABLE {moving} ADD COLUMN w INT", f"INSERT INTO {moving} VALUES (50, 1, 2, 3)")
+    done = {o.name: (o.action, o.reason) for o in engine.tick(later(71)).refreshed}
+    assert done["strict_one"][0] is Action.DIFFERENTIAL
+    assert done["all_columns"] == (Action.REINITIALIZE, f"column 'w' of '{moving}' is new in the query")
+    others.sql(f"DELETE FROM {moving} WHERE id = 7", f"DELETE FROM {moving} WHERE id = 8")
+    assert engine.refresh_stream_table("strict_one").rows_deleted == 2
+    others.sql(f"RESTORE TABLE {moving} TO VERSION AS OF 4")
+    back = engine.refresh_stream_table("strict_one")
+    assert (back.action, back.rows_inserted, back.rows_deleted) == (Action.DIFFERENTIAL, 2, 0)
+    assert_as_deltas_reader_sees(lake, "strict_one")
+    engine.refresh_stream_table("all_columns")
+    # Its files are vacuumed before anybody looked.
+    others.sql(f"INSERT OVERWRITE {moving} VALUES (1, 1, 1, 1)", f"VACUUM {moving} RETAIN 0 HOURS")
+    assert "vacuumed" in str(engine.refresh_stream_table("all_columns").reason)
+    with pytest.raises(NotDifferentialError, match=rf"of '{re.escape(moving)}', version \d+ cannot be read any more"):
+        engine.refresh_stream_table("strict_one")
+    assert engine.refresh_stream_table("strict_one", mode="FULL").action is Action.FULL
+    assert values(engine, "SELECT id, v FROM strict_one") == [(1, 1)]
+    # Gone, and made again in the same place.
+    shutil.rmtree(lake.folder / "moving")
+    away = {skip.name: skip for skip in engine.tick(later(72)).skipped}
+    assert away["strict_one"].codes == ("away",) and moving in away["strict_one"].reason
+    others.sql(f"CREATE TABLE {moving} (id BIGINT, v INT) USING delta", f"INSERT INTO {moving} VALUES (9, 9)")
+    with pytest.raises(NotDifferentialError, match="dropped and"):
+        engine.refresh_stream_table("strict_one")
+    assert engine.refresh_stream_table("strict_one", mode="FULL").action is Action.FULL
+    assert engine.refresh_stream_table("all_columns").action is Action.REINITIALIZE
+    assert engine.verify("strict_one").ok and values(engine, "SELECT id, v FROM strict_one") == [(9, 9)]
