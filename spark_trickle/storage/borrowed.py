@@ -41,14 +41,18 @@ _SETTINGS = {
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    path: str
+    paths: tuple[Path, ...]
+    """The list of its manifests, and those."""
     has_deletes: bool
 
 
 class Borrowing:
     """Makes such tables. Any thread may ask."""
 
-    def __init__(self, most: int = 64) -> None:
+    def __init__(self, most: int = 1_000) -> None:
+        """Args:
+        most: versions whose manifests are kept; those that were asked for least recently go.
+        """
         self._most = most
         self._folder: Path | None = None
         self._written: dict[tuple[str, int, str, int], _Written] = {}
@@ -93,7 +97,7 @@ class Borrowing:
             spec = specs.setdefault(number, partition_spec(version.shape, number))
             written = self._write(version, spec)
             has_deletes = has_deletes or written.has_deletes
-            snapshots.append(_snapshot(step, written.path, before if step.linear else None))
+            snapshots.append(_snapshot(step, f"file:{written.paths[0]}", before if step.linear else None))
             before = version.number
         spec_of_last = by_partitions[_spec_key(last.shape.schema, last.shape.partitioned_by)]
         properties = {
@@ -135,8 +139,12 @@ class Borrowing:
                 made.append((f"file:{path}", manifest))
             listed = self._place() / f"{name}.avro"
             listed.write_bytes(manifest_list(version.number, int(spec["spec-id"]), made))
-            known = _Written(f"file:{listed}", any(manifest.content for _, manifest in made))
+            manifests = (Path(path.removeprefix("file:")) for path, _ in made)
+            known = _Written((listed, *manifests), any(manifest.content for _, manifest in made))
         self._written[key] = known
+        while len(self._written) > self._most:
+            for path in self._written.pop(next(iter(self._written))).paths:
+                path.unlink(missing_ok=True)
         return known
 
     def _place(self) -> Path:

@@ -119,7 +119,7 @@ class ChangeFeed:
 
     def new_columns(self, since: Pin, columns: Sequence[str] | None) -> tuple[str, ...]:
         """Those of the columns (None: of all) that the table did not have at that version."""
-        java = load(self._spark, since.table)
+        java = load(self._spark, since.table, since)
         then = java.schemas().get(since.schema_id)
         if then is None or since.uuid != str(java.uuid()):
             return ()  # its window is broken, and says why

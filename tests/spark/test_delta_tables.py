@@ -10,14 +10,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 import spark_trickle
+from spark_trickle.elsewhere.delta import DeltaTables
+from spark_trickle.elsewhere.files import LocalFiles
 from spark_trickle.engine import Engine
-from spark_trickle.errors import NotDifferentialError, UserError
+from spark_trickle.errors import NotDifferentialError, UnavailableError, UserError
 from spark_trickle.model.refresh import Action
+from spark_trickle.spark.far_files import FarFiles
+from spark_trickle.storage.iceberg import static
 from tests.spark.engines import bag, values
 from tests.support.delta_process import DeltaProcess
 
@@ -28,7 +33,7 @@ TABLES = {
     "mapped": "PARTITIONED BY (k) TBLPROPERTIES ('delta.columnMapping.mode'='name', "
     "'delta.enableDeletionVectors'='true', 'delta.checkpointPolicy'='v2', 'delta.checkpointInterval'='4')",
 }
-CYCLES = 4
+CYCLES = 3
 COLUMNS = "id BIGINT, k STRING, v INT, d DATE, at TIMESTAMP, price DECIMAL(12,2), s STRUCT<x: INT, y: STRING>"
 
 
@@ -42,12 +47,17 @@ class Lake:
         return f"delta.`{self.folder}/{table}`"
 
 
+def large(spark: SparkSession, folder: Path) -> Engine:
+    """An engine to which all tables are large: rows beside a change are looked up by where they are."""
+    return spark_trickle.connect(str(folder), spark=spark.newSession(), lookup_table_rows=1, held_table_rows=0)
+
+
 @pytest.fixture(scope="module")
 def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
     folder = tmp_path_factory.mktemp("delta")
     with (
         DeltaProcess(folder) as others,
-        spark_trickle.connect(str(folder / "lake"), spark=spark.newSession()) as engine,
+        large(spark, folder / "lake") as engine,
     ):
         yield Lake(engine, others, folder)
 
@@ -201,3 +211,34 @@ def test_what_others_do_to_a_delta_table_is_told(lake: Lake) -> None:
     assert engine.refresh_stream_table("strict_one", mode="FULL").action is Action.FULL
     assert engine.refresh_stream_table("all_columns").action is Action.REINITIALIZE
     assert engine.verify("strict_one").ok and values(engine, "SELECT id, v FROM strict_one") == [(9, 9)]
+
+
+def test_tables_of_sparks_own_catalog_are_followed_by_name_where_they_are_deltas(lake: Lake) -> None:
+    engine, session = lake.engine, lake.engine.spark
+    lake.others.sql(
+        f"CREATE TABLE {lake.name('named')} (k STRING, v INT) USING delta",
+        f"INSERT INTO {lake.name('named')} VALUES ('a', 1), (NULL, 2)",
+    )
+    for name in ("named", "flat"):
+        session.sql(f"CREATE TABLE spark_catalog.default.{name} (x INT) USING parquet LOCATION '{lake.folder}/{name}'")
+    # As if Delta's own Spark had made it: ours has no jar to do so.
+    known: Any = session._jsparkSession.sessionState().catalog()
+    metadata = known.getTableMetadata(static(session, "org.apache.spark.sql.catalyst.TableIdentifier")("named"))
+    provider = metadata.getClass().getDeclaredField("provider")
+    provider.setAccessible(True)
+    provider.set(metadata, static(session, "scala.Option").apply("delta"))
+    known.alterTable(metadata)
+    named = "spark_catalog.default.named"
+    engine.create_stream_table("by_name", f"SELECT k, SUM(v) AS s FROM {named} t GROUP BY k", strict=True)
+    lake.others.sql(f"UPDATE {lake.name('named')} SET v = 5 WHERE k = 'a'")
+    assert engine.refresh_stream_table("by_name").action is Action.DIFFERENTIAL
+    assert values(engine, "SELECT k, s FROM by_name") == [("a", 5), (None, 2)] and engine.verify("by_name").ok
+    assert list(engine.status("by_name").frontier) == [named]
+    with pytest.raises(UnavailableError, match=r"'spark_catalog\.default\.flat' cannot be a source: .*kind 'parquet'"):
+        engine.create_stream_table("flat_one", "SELECT x FROM spark_catalog.default.flat")
+    # Hadoop's file systems tell the same as a look at the disk.
+    far, place = DeltaTables(lambda _: FarFiles(engine._parts.sessions)), f"{lake.folder}/named"
+    near = DeltaTables(lambda _: LocalFiles())
+    assert far.pin(place) == near.pin(place) and far.read_at(far.pin(place)) == near.read_at(near.pin(place))
+    with pytest.raises(FileNotFoundError):
+        far.pin(f"{place}/nothing")
