@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from random import Random
 
-from spark_trickle.names import quote
+from spark_trickle.names import INTERNAL_NAMESPACE, quote
 
 OUR_WORDS = (
     "public", "groups", "delta", "target", "recomputed", "shared_1", "shared_2", "before", "after", "changes", "step",
@@ -78,8 +78,9 @@ def _other_case(name: str) -> str:
 def hostile(random: Random, tables: Iterable[str], columns: Iterable[str], streams: int) -> Naming:
     """Other names for tables (in other namespaces), stream tables, columns, aliases, CTEs and outputs."""
     given: dict[str, str] = {}
-    # `lake.t` is a table of the catalog without a namespace, whatever namespaces there are.
-    namespaces = ["default", *random.sample([n for n in _pool() if "." not in n and n.lower() != "lake"], 2)]
+    # `lake.t` is a table of the catalog without a namespace, whatever namespaces there are; and one is not for users.
+    reserved = ("lake", INTERNAL_NAMESPACE)
+    namespaces = ["default", *random.sample([n for n in _pool() if "." not in n and n.lower() not in reserved], 2)]
     taken = _drawn(random, _pool())
     for name in (*tables, *(f"st{place}" for place in range(streams))):
         given[name] = f"{random.choice(namespaces)}\0{next(taken)}"
