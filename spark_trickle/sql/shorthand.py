@@ -20,10 +20,15 @@ _EXACT = re.compile(r"(\d+\.?\d*|\.\d+)(e[+-]?\d+)?bd", re.IGNORECASE)
 def exact_decimal(node: exp.Expr) -> exp.Expr | None:
     """`1.5BD` as a decimal of exactly its digits; the tokenizer takes it for a name.
 
+    A minus sign belongs to the number behind it: as an operation, Spark rounds what it negates to 34 digits.
+
     >>> from spark_trickle.sql.parse import parse_query
-    >>> [exact_decimal(found).sql() for found in parse_query("SELECT 12.50BD, 1e2BD").selects]
-    ["CAST('12.50' AS DECIMAL(4, 2))", "CAST('100' AS DECIMAL(3, 0))"]
+    >>> [exact_decimal(found).sql() for found in parse_query("SELECT 12.50BD, 1e2BD, -0.5BD").selects]
+    ["CAST('12.50' AS DECIMAL(4, 2))", "CAST('100' AS DECIMAL(3, 0))", "CAST('-0.5' AS DECIMAL(1, 1))"]
     """
+    sign = "-" if isinstance(node, exp.Neg) else ""
+    if sign:
+        node = node.this
     if not isinstance(node, exp.Column) or len(node.parts) != 1 or node.this.args.get("quoted"):
         return None
     if not _EXACT.fullmatch(node.name):
@@ -33,7 +38,7 @@ def exact_decimal(node: exp.Expr) -> exp.Expr | None:
     assert isinstance(exponent, int)
     scale = max(0, -exponent)
     precision = max(len(digits) + max(0, exponent), scale, 1)
-    return exp.cast(exp.Literal.string(f"{value:f}"), exp.DataType.build(f"DECIMAL({precision}, {scale})"))
+    return exp.cast(exp.Literal.string(f"{sign}{value:f}"), exp.DataType.build(f"DECIMAL({precision}, {scale})"))
 
 
 def variant_path(node: exp.Expr) -> exp.Expr | None:
