@@ -151,7 +151,7 @@ Project [n]
 -- title: exact decimals
 SELECT qty * 1.50BD AS a, 12345678901234567890.123BD AS b, -1e2bd AS c FROM orders
 ---- tree
-Project [qty * CAST('1.50' AS DECIMAL(3, 2)) AS a, CAST('12345678901234567890.123' AS DECIMAL(23, 3)) AS b, -CAST('100' AS DECIMAL(3, 0)) AS c]
+Project [qty * CAST('1.50' AS DECIMAL(3, 2)) AS a, CAST('12345678901234567890.123' AS DECIMAL(23, 3)) AS b, CAST('-100' AS DECIMAL(3, 0)) AS c]
   Scan orders [qty]
 
 -- title: paths of a variant
