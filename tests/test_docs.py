@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import re
 import runpy
 from pathlib import Path
 
 import pytest
 from _pytest.mark.structures import ParameterSet
+
+from spark_trickle.sql.statements import parse_statement, split_statements
 
 PACKAGE = Path(__file__).parents[1] / "spark_trickle"
 NEED_SPARK = {"spark", "storage"}
@@ -42,3 +45,21 @@ def test_the_page_of_sql_is_what_the_rules_say() -> None:
     root = Path(__file__).parents[1]
     made = runpy.run_path(str(root / "scripts" / "document_sql.py"))["text"]()
     assert (root / "docs" / "sql.md").read_text(encoding="utf-8") == made, "run scripts/document_sql.py"
+
+
+BLOCK = re.compile(r"^```sql\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def statements_in_pages() -> list[ParameterSet]:
+    root = Path(__file__).parents[1]
+    found = []
+    for page in (root / "README.md", *sorted((root / "docs").rglob("*.md"))):
+        for block in BLOCK.findall(page.read_text(encoding="utf-8")):
+            found += [pytest.param(text, id=f"{page.name}: {text[:40]}") for text, _ in split_statements(block)]
+    return found
+
+
+@pytest.mark.parametrize("text", statements_in_pages())
+def test_statements_for_stream_tables_in_pages_are_read(text: str) -> None:
+    """Whatever says STREAM TABLE is one of ours, as it stands there."""
+    assert parse_statement(text) is not None or "STREAM TABLE" not in text.upper()
