@@ -1,4 +1,5 @@
-"""Spark's messages in fewer words: without codes, advice about Spark itself, plans and traces. Pure text.
+"""Spark's messages in fewer words: without advice about Spark itself, plans and traces. Spark's name of what went wrong
+stays, for whoever looks it up, unless the words are ours. Pure text.
 
 What is cut goes nowhere by itself: the error of Spark stays the cause of ours, and its condition is among our facts.
 """
@@ -32,6 +33,7 @@ _REWORDED = (
         r"there is no column \1.",
     ),
     (re.compile(r"The table or view (`.*`) cannot be found\."), r"the table or view \1 does not exist."),
+    (re.compile(r"Syntax error at or near"), "Syntax error at or near"),
     (re.compile(r"Cannot resolve routine (`.*?`) on search path \[.*?\]\."), r"there is no function \1."),
 )
 _ONE_OF = re.compile(r"Did you mean one of the following\? \[(?P<names>`.*`)\]\.?")
@@ -48,10 +50,10 @@ def condition_in(text: str) -> str | None:
 
 
 def in_short(text: str) -> str:
-    """The part of a Spark message that a person can use: no plan, no JVM trace, no code.
+    """The part of a Spark message that a person can use: no plan, no JVM trace.
 
     >>> in_short("[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012\\n== SQL (line 1, position 8) ==\\nSELECT 1/0")
-    'Division by zero.'
+    '[DIVIDE_BY_ZERO] Division by zero.'
     """
     kept = []
     for line in text.strip().splitlines():
@@ -60,9 +62,10 @@ def in_short(text: str) -> str:
         kept.append(line.strip())
         if len(kept) == _MOST_LINES:
             break
-    said = _CONDITION.sub("", " ".join(part for part in kept if part))
+    said = " ".join(part for part in kept if part)
     for pattern, ours in _REWORDED:
-        said = pattern.sub(ours, said)
+        if pattern.search(said):
+            said = pattern.sub(ours, _CONDITION.sub("", said))
     said = _ONE_OF.sub(_suggested, said)
     for pattern in (*_BOILERPLATE, _PLACES):
         said = pattern.sub("", said)
