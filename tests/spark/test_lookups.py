@@ -316,6 +316,7 @@ def test_old_rows_of_groups_and_of_bags_are_looked_up_with_their_addresses(spark
                 assert reads_of(engine, "groups", last) == 0 and reads_of(engine, "bag", last) == 0
                 assert reads_of_state(engine, last) == 0
                 brought = reads_of_changes(engine, "groups", last) + reads_of_changes(engine, "bag", last)
+                # First the groups are brought, whose rows go; then the bag, and of the groups nothing again.
                 assert brought == 1, number
             for name in queries:
                 assert_equals_query(engine, name)
