@@ -1,6 +1,6 @@
 # 'make' lists what there is. Everything runs from .venv, which 'make setup' fills.
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test demo test test-fast test-spark lint format fuzz fuzz-spark bench clean
+.PHONY: help setup setup-test demo test test-fast test-spark test-scale lint format fuzz fuzz-spark bench clean
 
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
@@ -26,6 +26,9 @@ test-fast: setup ## Tests without Java and PostgreSQL
 
 test-spark: setup ## Only the tests that start a JVM
 	$(PYTEST) -m spark -n 2 --dist loadfile
+
+test-scale: setup-test ## Long: TPC-H on a cluster with an object store, a change of 10 million rows, 1,000 stream tables (TRICKLE_SCALE=1)
+	$(PYTEST) -s -m scale tests/scale
 
 lint: setup ## Style, types, direction of imports
 	$(BIN)/ruff check .

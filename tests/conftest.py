@@ -21,11 +21,14 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 SLOW_FOLDERS = {"spark": "spark", "e2e": "spark", "faults": "spark", "postgres": "postgres", "browser": "browser"}
+SCALE = "scale"
+"""A folder and a lane: long measurements, which nobody runs unless by name."""
 LANES = {
     "fast": "needs nothing but Python",
     "spark": "starts a JVM",
     "postgres": "starts a PostgreSQL server",
     "browser": "starts a browser",
+    SCALE: "takes long, on large data",
 }
 WITHOUT_SPARK = {"fast", "postgres", "browser", "not spark"}
 """Values of `-m` that leave out the JVM's lane."""
@@ -42,7 +45,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         folder = item.path.relative_to(HERE).parts[0] if item.path.is_relative_to(HERE) else ""
-        lane = SLOW_FOLDERS.get(folder, "fast")
+        lane = {**SLOW_FOLDERS, SCALE: SCALE}.get(folder, "fast")
         if lane == "fast" and _is_on_postgres(item):
             lane = "postgres"
         if item.get_closest_marker("spark"):
@@ -60,6 +63,8 @@ def _is_on_postgres(item: pytest.Item) -> bool:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """A run without the JVM's lane does not even look into its folders: looking imports pyspark."""
+    if collection_path.parent == HERE and collection_path.name == SCALE:
+        return config.getoption("markexpr") != SCALE or None
     if config.getoption("markexpr") not in WITHOUT_SPARK:
         return None
     return (collection_path.parent == HERE and SLOW_FOLDERS.get(collection_path.name) == "spark") or None

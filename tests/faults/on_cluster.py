@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import spark_trickle
 from spark_trickle.engine import Engine
@@ -76,32 +77,30 @@ def schedule(engine: Engine) -> str:
 
 
 def main(master: str, warehouse: str, catalog: str) -> None:
-    def observe(event: Event) -> None:
-        if isinstance(event, StepReached) and event.step is Step.COMPUTING:
-            _say("computing")
+    commands: dict[str, Callable[..., object]] = {
+        "load": load,
+        "change": change,
+        "refresh": refresh,
+        "verify": verify,
+        "behind": behind,
+        "schedule": schedule,
+    }
+    # Changes are to be too large for the driver, so that workers compute them.
+    obey(commands, warehouse, catalog=catalog, spark_master=master, spark_conf=CONF, small_change_rows=10)
 
-    with spark_trickle.connect(
-        warehouse,
-        catalog=catalog,
-        spark_master=master,
-        spark_conf=CONF,
-        observers=(observe,),
-        scheduler_lease_seconds=4,
-        # Changes are to be too large for the driver, so that workers compute them.
-        small_change_rows=10,
-    ) as engine:
-        commands: dict[str, Callable[..., object]] = {
-            "load": load,
-            "change": change,
-            "refresh": refresh,
-            "verify": verify,
-            "behind": behind,
-            "schedule": schedule,
-        }
+
+def obey(commands: Mapping[str, Callable[..., object]], warehouse: str, **settings: Any) -> None:
+    """Open the lake, say which master it is, and do what is asked for."""
+    with spark_trickle.connect(warehouse, observers=(_say_computing,), scheduler_lease_seconds=4, **settings) as engine:
         _say(str(engine.spark.sparkContext.master))
         for line in sys.stdin:
             name, *numbers = line.split()
             _say(commands[name](engine, *map(int, numbers)))
+
+
+def _say_computing(event: Event) -> None:
+    if isinstance(event, StepReached) and event.step is Step.COMPUTING:
+        _say("computing")
 
 
 def _say(value: object) -> None:

@@ -152,20 +152,20 @@ def sampled(engine: Engine, number: int, took: tuple[float, float], temporary: P
         number=number,
         seconds=round(took[0], 3),
         cpu_seconds=round(took[1], 3),
-        python_mb=_resident_mb(os.getpid()),
+        python_mb=resident_mb(os.getpid()),
         python_objects=len(gc.get_objects()),
         java_proxies=len(ThreadSafeFinalizer.finalizers),
         python_threads=threading.active_count(),
         heap_mb=round(memory.getHeapMemoryUsage().getUsed() / 2**20, 1),
         beside_heap_mb=round(memory.getNonHeapMemoryUsage().getUsed() / 2**20, 1),
-        java_mb=_resident_mb(java),
+        java_mb=resident_mb(java),
         java_threads=int(beans.getThreadMXBean().getThreadCount()),
         open_files=sum(len(os.listdir(f"/proc/{process}/fd")) for process in (os.getpid(), java)),  # noqa: PTH208
         temporary_files=sum(1 for path in temporary.rglob("*") if path.is_file()),
     )
 
 
-def _resident_mb(process: int) -> float:
+def resident_mb(process: int) -> float:
     pages = int(Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()[1])
     return round(pages * os.sysconf("SC_PAGE_SIZE") / 2**20, 1)
 

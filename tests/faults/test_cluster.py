@@ -4,70 +4,18 @@ lost in the middle of a refresh: a worker, the database, the driver, the schedul
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
+from tests.faults.driver import driving
 from tests.faults.test_server_restart import Server
 from tests.faults.test_server_restart import server as server
 from tests.support import cluster
 
-ROOT = Path(__file__).parents[2]
+PROGRAM = "tests.faults.on_cluster"
 ORDERS = 20_000
 PATIENCE_SECONDS = 240.0
 DIFFERENTIAL = dict.fromkeys(("by_region", "named", "by_name"), "DIFFERENTIAL")
-
-
-class Driver:
-    """One process that works on the lake."""
-
-    def __init__(self, master: str, warehouse: Path, catalog: str, log: Path) -> None:
-        self._log = log
-        with log.open("wb") as words:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "tests.faults.on_cluster", master, str(warehouse), catalog],
-                cwd=ROOT,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=words,
-                text=True,
-            )
-        assert self.answer() == master
-
-    def ask(self, *command: object) -> object:
-        """Tell it, and wait for the answer."""
-        self.begin(*command)
-        while (said := self.answer()) == "computing":
-            pass
-        return said
-
-    def begin(self, *command: object) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write(" ".join(map(str, command)) + "\n")
-        self.process.stdin.flush()
-
-    def answer(self) -> object:
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        assert line, f"the driver ended:\n{self._log.read_text(errors='replace')[-4000:]}"
-        return json.loads(line)
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait()
-
-
-@contextmanager
-def driving(master: str, warehouse: Path, catalog: str, log: Path) -> Iterator[Driver]:
-    driver = Driver(master, warehouse, catalog, log)
-    try:
-        yield driver
-    finally:
-        driver.kill()
 
 
 def test_a_cluster_that_loses_a_worker_its_database_and_its_driver_keeps_stream_tables_right(
@@ -75,7 +23,7 @@ def test_a_cluster_that_loses_a_worker_its_database_and_its_driver_keeps_stream_
 ) -> None:
     catalog = server.cluster.url("postgres")
     with cluster.running(2) as spark:
-        with driving(spark.url, tmp_path / "lake", catalog, tmp_path / "first.log") as first:
+        with driving(PROGRAM, tmp_path / "first.log", spark.url, tmp_path / "lake", catalog) as first:
             assert first.ask("load", ORDERS) == sorted(DIFFERENTIAL)
             before = spark.tasks_of_workers()
             first.ask("change", 30_000, 3_000)
@@ -87,9 +35,7 @@ def test_a_cluster_that_loses_a_worker_its_database_and_its_driver_keeps_stream_
             first.begin("refresh")
             assert first.answer() == "computing"
             spark.kill_worker(0)
-            while (said := first.answer()) == "computing":
-                pass
-            assert said == DIFFERENTIAL
+            assert first.result() == DIFFERENTIAL
             assert first.ask("verify") == [True] * 3
 
             first.ask("change", 50_000, 500)
@@ -104,7 +50,7 @@ def test_a_cluster_that_loses_a_worker_its_database_and_its_driver_keeps_stream_
             first.begin("refresh")
             first.kill()
         spark.add_worker()
-        with driving(spark.url, tmp_path / "lake", catalog, tmp_path / "second.log") as second:
+        with driving(PROGRAM, tmp_path / "second.log", spark.url, tmp_path / "lake", catalog) as second:
             assert second.ask("schedule") == "scheduling"
             second.ask("change", 70_000, 500)
             until = time.monotonic() + PATIENCE_SECONDS

@@ -30,6 +30,7 @@ class Cluster:
     folder: Path
     port: int
     master: subprocess.Popen[bytes]
+    worker_memory: str
     workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     @property
@@ -39,7 +40,7 @@ class Cluster:
     def add_worker(self) -> None:
         """One more, with one core."""
         number = len(self.workers) + 1
-        arguments = ["--host", HOST, "--webui-port", "0", "--cores", "1", "--memory", "1g"]
+        arguments = ["--host", HOST, "--webui-port", "0", "--cores", "1", "--memory", self.worker_memory]
         arguments += ["--work-dir", str(self.folder / f"work{number}"), self.url]
         log = self.folder / f"worker{number}.log"
         self.workers.append(_started(_WORKER, arguments, log))
@@ -59,14 +60,14 @@ class Cluster:
 
 
 @contextmanager
-def running(workers: int) -> Iterator[Cluster]:
+def running(workers: int, worker_memory: str = "1g") -> Iterator[Cluster]:
     """Start a cluster, and stop it at the end."""
     with tempfile.TemporaryDirectory(prefix="trickle-cluster-") as made:
         folder = Path(made)
         port = _free_port()
         log = folder / "master.log"
         master = _started(_MASTER, ["--host", HOST, "--port", str(port), "--webui-port", "0"], log)
-        cluster = Cluster(folder, port, master)
+        cluster = Cluster(folder, port, master, worker_memory)
         try:
             _wait_for(log, "New state: ALIVE")
             for _ in range(workers):
