@@ -43,10 +43,10 @@ def delete(engine: Engine, nth: int) -> None:
     engine.sql(f"DELETE FROM sales WHERE id % {nth} = 0")
 
 
-def refresh(engine: Engine) -> list[tuple[str, str, int, int, int, int]]:
+def refresh(engine: Engine) -> list[tuple[str, str, float, int, int, int]]:
     """Each alone: name, action, milliseconds, jobs, and the rows that came and went."""
     done = [engine.refresh_stream_table(name) for name in QUERIES]
-    return [(o.name, str(o.action), o.duration_ms, o.jobs, o.rows_inserted, o.rows_deleted) for o in done]
+    return [(o.name, str(o.action), round(o.duration_ms), o.jobs, o.rows_inserted, o.rows_deleted) for o in done]
 
 
 def verify(engine: Engine) -> list[bool]:
