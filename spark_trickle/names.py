@@ -27,7 +27,7 @@ DEFAULT_NAMESPACE = "default"
 SESSION = "spark_catalog"
 """Spark's own catalog."""
 
-BY_PLACE = ("delta", "parquet")
+BY_PLACE = ("delta", "parquet", "orc", "csv", "json", "text")
 """What tables are called that are named by their folders, as in delta.`/data/orders`."""
 
 _PLACE = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:/")

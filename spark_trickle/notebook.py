@@ -66,11 +66,12 @@ def _outcome(each: RefreshOutcome) -> str:
 
 
 def _verification(each: Verification) -> str:
+    facts = {"diverged": each.diverged, "note": "; ".join(each.notices) or None}
     if each.ok:
-        return card(Markup(f"{bold(each.name)} {coloured('✓ equals its query at its frontier', 'good')}"), {})
+        return card(Markup(f"{bold(each.name)} {coloured('✓ equals its query at its frontier', 'good')}"), facts)
     said = f"✗ {each.missing_rows:,} rows are missing, {each.unexpected_rows:,} should not be there"
     sample = [code("\n".join(each.sample))] if each.sample else []
-    return card(Markup(f"{bold(each.name)} {coloured(said, 'bad')}"), {"diverged": each.diverged}, *sample)
+    return card(Markup(f"{bold(each.name)} {coloured(said, 'bad')}"), facts, *sample)
 
 
 def _why(each: WhyAnswer) -> str:

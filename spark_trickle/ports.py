@@ -24,6 +24,8 @@ class Broken:
     """The change between two versions cannot be told: why, in words a user understands."""
 
     reason: str
+    always: bool = False
+    """Whether it is so with every change of this source, whatever is done."""
 
 
 class Window(Protocol):

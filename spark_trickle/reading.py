@@ -44,6 +44,11 @@ class Snapshot:
             if name.is_elsewhere and not self._workspace.meet(name):
                 self._workspace.close()
                 raise NotFoundError("table", name)
+        try:
+            self._workspace.bring(self._names)
+        except BaseException:
+            self._workspace.close()
+            raise
         return self
 
     def __exit__(
@@ -70,6 +75,7 @@ class Snapshot:
         wanted = named_in(self.spark, name, self._here.catalogs)
         if wanted.is_elsewhere:
             self._here.meet(wanted)
+            self._here.bring([wanted])
         return self.spark.table(wanted.sql)
 
     def sql(self, text: str) -> DataFrame:
@@ -85,4 +91,6 @@ class Snapshot:
                 return self.spark.sql(text)
 
         with spark_errors("reading a snapshot"):
-            return meeting_tables(self._here, spoken_in(self.spark), make)
+            meaning = spoken_in(self.spark)
+            frame = meeting_tables(self._here, meaning, make)
+            return meeting_tables(self._here, meaning, make) if self._here.bring_met() else frame

@@ -27,10 +27,10 @@ from spark_trickle.protecting import require_allowed, require_not_ours, require_
 from spark_trickle.reading import OpenWorkspace
 from spark_trickle.refresh.publishing import swaps_of
 from spark_trickle.refresh.run import Refresher
-from spark_trickle.spark.bench import SparkLake
 from spark_trickle.spark.deeds import deeds_of
 from spark_trickle.spark.failures import spark_errors, sql_errors, versions_gone
 from spark_trickle.spark.frames import frame_of
+from spark_trickle.spark.lake import SparkLake
 from spark_trickle.spark.meaning import named_in
 from spark_trickle.spark.sessions import in_session
 from spark_trickle.spark.workspace import Workspace

@@ -55,6 +55,8 @@ class StreamTableStatus(Shown):
     """Since when, and by whom, it does not equal its query."""
     held: str | None = None
     """Why the scheduler does not refresh it, as it was last told; `why` knows it as it is now, and what to do."""
+    mode_reason: str | None = None
+    """Why each refresh computes it whole, if it does."""
 
     def __repr__(self) -> str:
         return f"StreamTableStatus({self.name!r}: {self.status}, {self.effective_mode}, epoch {self.epoch})"
@@ -104,6 +106,7 @@ def status_of(
         fuse=condition(table),
         diverged=None if table.diverged is None else str(table.diverged),
         held=None if standing is None else standing.held,
+        mode_reason=table.mode_reason,
     )
 
 
@@ -203,6 +206,8 @@ class WhyAnswer(Shown):
     reasons: tuple[Reason, ...] = ()
     waits: tuple[Reason, ...] = ()
     """What it waits for at the moment, though nothing is wrong: that it is due, that something changes, a scheduler."""
+    mode_reason: str | None = None
+    """Why each refresh computes it whole, if it does."""
 
     def __repr__(self) -> str:
         held = (
@@ -211,13 +216,15 @@ class WhyAnswer(Shown):
         return f"WhyAnswer({self.name!r}: {held})"
 
     def __str__(self) -> str:
+        whole = [f"each refresh computes it whole: {self.mode_reason}"] if self.mode_reason else []
         if self.refreshing and not self.waits:
-            return f"nothing stands in the way of '{self.name}': the next tick of the scheduler refreshes it"
+            first = f"nothing stands in the way of '{self.name}': the next tick of the scheduler refreshes it"
+            return "\n".join([first, *whole])
         first = f"'{self.name}' is not refreshing:" if self.reasons else f"nothing is wrong with '{self.name}':"
         lines = [first]
         for number, reason in enumerate((*self.reasons, *self.waits), start=1):
             lines += [f"  {number}. {reason.text}", f"     to do: {reason.next_step}"]
-        return "\n".join(lines)
+        return "\n".join([*lines, *whole])
 
 
 class GraphFormat(StrEnum):

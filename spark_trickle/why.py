@@ -70,7 +70,9 @@ def why(name: TableName, known: Known, board: Board | None = None) -> WhyAnswer:
     if reasons or _under_way(table, known):
         # Whoever is held may have all there is; that is no answer to why it is held.
         waits = [wait for wait in waits if wait.next_step != _UP_TO_DATE]
-    return WhyAnswer(str(name), not reasons, tuple(reasons), tuple(waits))
+    # That somebody asked for FULL is no news to them.
+    whole = table.mode_reason if table.options.refresh_mode is not RefreshMode.FULL else None
+    return WhyAnswer(str(name), not reasons, tuple(reasons), tuple(waits), whole)
 
 
 _UP_TO_DATE = "nothing: it is up to date"

@@ -51,7 +51,7 @@ from spark_trickle.watermarking import Watermarking
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from spark_trickle.spark.bench import SparkLake
+    from spark_trickle.spark.lake import SparkLake
 
 
 class LazyLake:
@@ -276,7 +276,7 @@ def _watermarking(
 def _lake(settings: Settings, workspaces: Workspaces, sessions: Sessions) -> LazyLake:
     def make_lake() -> SparkLake:
         from spark_trickle.rows.cache import RowCache
-        from spark_trickle.spark.bench import SparkLake
+        from spark_trickle.spark.lake import SparkLake
         from spark_trickle.spark.one_version import Limits
 
         limits = Limits(

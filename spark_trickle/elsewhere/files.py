@@ -23,7 +23,7 @@ class Files(Protocol):
     """Reads files of one store. OSError: it cannot be reached; FileNotFoundError: there is no such thing."""
 
     def list(self, folder: str, *, deep: bool = False) -> Iterator[Listed]:
-        """The files of a folder; `deep`: of folders in it, too."""
+        """The files of a folder; `deep`: of folders in it, too, and of a file itself."""
         ...
 
     def open(self, path: str) -> BinaryIO: ...
@@ -52,6 +52,9 @@ class LocalFiles:
 
     def list(self, folder: str, *, deep: bool = False) -> Iterator[Listed]:
         top = Path(folder)
+        if deep and not top.is_dir():
+            told = top.stat()
+            yield Listed(top.name, told.st_size, told.st_mtime_ns // 1_000_000)
         for path in top.rglob("*") if deep else top.iterdir():
             try:
                 told = path.stat()

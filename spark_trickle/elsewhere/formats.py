@@ -1,36 +1,29 @@
-"""Tables that are not Iceberg's, of any kind: the port, which each kind has a module for, and who asks it.
+"""Tables that are not Iceberg's, of any kind: the port, with a module for each kind that has versions, and who asks.
 
 A kind says which version of a table is the newest, what a version consists of, and what lies between two of them, in
-terms of Iceberg. Everything else follows from that; what a version is called tells which kind it is of.
+terms of Iceberg. Everything else follows from that; what a version is called tells which kind it is of. Tables without
+versions are in `unversioned`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Protocol
 
 from spark_trickle.elsewhere.delta import PREFIX, DeltaTables
 from spark_trickle.elsewhere.delta_log import LogError
 from spark_trickle.elsewhere.files import Files, LocalFiles, is_local, plain
 from spark_trickle.elsewhere.heads import Found, missing, unreachable
+from spark_trickle.elsewhere.unversioned import JDBC, OF_FILES, NoFilesError, Place, pin_files, pin_moment
 from spark_trickle.errors import NotFoundError, UserError
 from spark_trickle.model.borrowed import BorrowedVersion, Step
 from spark_trickle.model.publication import Away
 from spark_trickle.names import BY_PLACE, TableName
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a table is, as its catalog says."""
-
-    format: str
-    """Its provider: delta, parquet, ..."""
-    path: str
-
-
 class SourceFormat(Protocol):
-    """One kind of tables. Asked by any thread."""
+    """One kind of tables that have versions. Asked by any thread."""
 
     def pin(self, place: str) -> str:
         """What the newest version is called. FileNotFoundError: there is none; OSError: it cannot be told now."""
@@ -56,16 +49,21 @@ class SourceFormat(Protocol):
 class Formats:
     """The kinds that there are."""
 
-    def __init__(self, far_files: Callable[[], Files], locate: Callable[[TableName], Place | Away]) -> None:
+    def __init__(
+        self,
+        far_files: Callable[[], Files],
+        locate: Callable[[TableName], Place | Away],
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
         """Args:
         far_files: reads what is not on a disk of this machine; starts a JVM where there is none.
         locate: asks a catalog where a table is, by Spark.
         """
         local = LocalFiles()
         self._locate = locate
-        self._kinds: Mapping[str, SourceFormat] = {
-            "delta": DeltaTables(lambda place: local if is_local(place) else far_files()),
-        }
+        self._now = now
+        self._files_of: Callable[[str], Files] = lambda place: local if is_local(place) else far_files()
+        self._kinds: Mapping[str, SourceFormat] = {"delta": DeltaTables(self._files_of)}
 
     def of(self, tables: Iterable[TableName]) -> Found:
         """What the newest versions of tables are called."""
@@ -108,13 +106,17 @@ class Formats:
             place = self._locate(table)
         if isinstance(place, Away):
             return place
+        if place.format == JDBC:
+            return pin_moment(place, self._now)
         kind = self._kinds.get(place.format)
-        if kind is None:
+        if kind is None and place.format not in OF_FILES:
             return no_source(table, f"it is a table of kind '{place.format}'")
         try:
-            return kind.pin(place.path)
+            return pin_files(self._files_of(place.path), place) if kind is None else kind.pin(place.path)
         except FileNotFoundError:
-            return missing(table)
+            return missing(table) if kind is not None else without_folder(table, place.path)
+        except NoFilesError:
+            return without_files(table)
         except OSError as err:
             return unreachable(table.catalog, f"{place.path} cannot be read ({err})")
 
@@ -130,8 +132,25 @@ def is_borrowed(location: str) -> bool:
 def no_source(table: TableName, why: str) -> Away:
     """It is there, and cannot be followed."""
     return Away(
-        f"'{table}' cannot be a source: {why}, of which older versions cannot be read",
+        f"'{table}' cannot be a source: {why}, which we cannot follow",
         f"load it into an Iceberg or a Delta table, and read that instead of '{table}'",
+    )
+
+
+def without_folder(table: TableName, path: str) -> Away:
+    """It is known, and what it consists of is not there: a disk may be away, which is no reason to hold nothing."""
+    return Away(
+        f"'{table}' cannot be read: there is nothing at {path}",
+        f"bring {path} back; if the table is to be empty, make an empty folder there",
+    )
+
+
+def without_files(table: TableName) -> Away:
+    """It is there, and says nothing of its columns."""
+    return Away(
+        f"'{table}' has no files, so nothing says which columns it has",
+        "write a file into it, or read it as a table of Spark's own catalog, which knows its columns "
+        f"(CREATE TABLE spark_catalog.namespace.name (...) USING {table.catalog} LOCATION ...)",
     )
 
 

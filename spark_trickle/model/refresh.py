@@ -112,6 +112,8 @@ class Verification(Shown):
     """Some of the rows that differ, `+` missing and `-` unexpected, as JSON text."""
     diverged: str | None = None
     """That it is not meant to equal its query: since when, and by whose decision."""
+    notices: tuple[str, ...] = ()
+    """With what it was compared, where that is not the frontier."""
 
     def __bool__(self) -> bool:
         return self.ok

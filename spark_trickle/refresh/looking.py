@@ -61,7 +61,8 @@ def look(bench: Workbench, table: StreamTable, request: Request) -> Look:
         return Look(table, frontier, rebuild, pending=pending)
     found = changed_sources(bench, table)
     if isinstance(found, Broken):
-        return Look(table, frontier, Rebuild(Action.REINITIALIZE, found.reason), pending=pending)
+        action = Action.FULL if found.always else Action.REINITIALIZE
+        return Look(table, frontier, Rebuild(action, found.reason), pending=pending)
     return Look(table, frontier, None, found, pending)
 
 

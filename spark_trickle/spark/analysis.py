@@ -16,6 +16,7 @@ from sqlglot import exp
 from spark_trickle.delta.nodes import plan as make_plan
 from spark_trickle.delta.plan import PUBLIC, Column, MaintenancePlan
 from spark_trickle.delta.show import show as show_plan
+from spark_trickle.elsewhere.unversioned import INSTEAD
 from spark_trickle.errors import NotFoundError, SqlError, UnsupportedSqlError, UserError
 from spark_trickle.model.meaning import Meaning
 from spark_trickle.model.stream_table import Source
@@ -106,13 +107,16 @@ def analyze(workspace: Workspace, query: str, meaning: Meaning, stream_tables: I
     otherwise = meaning.read_otherwise()
     if otherwise is not None:
         refusal = refused(Refused.SETTING, name=otherwise[0], value=otherwise[1])
-    if changing is None and refusal is None and kept.operator is not None:
+    whole = workspace.kept_whole(tables)
+    if changing is None and refusal is None and whole is None and kept.operator is not None:
         try:
             kept = _planned(workspace, kept.operator, kept, columns)
         except (UnsupportedSqlError, SqlError) as err:
             refusal = err
     plan = kept.plan
     reason, suggestion = _why_full(changing, refusal)
+    if whole is not None:
+        reason, suggestion = (whole, INSTEAD) if reason is None else (f"{whole}; {reason}", suggestion)
     return AnalyzedQuery(
         Analysis(
             columns=columns,
@@ -330,7 +334,8 @@ def _table_of(workspace: Workspace, leaf: Any) -> TableName | None:
         if found in workspace.heads():
             return found
     raise UserError(
-        f"the query reads '{leaf.simpleString(25)}', which is not an Iceberg table",
+        f"the query reads '{leaf.simpleString(25)}', which is no table that can be followed",
         hint="Stream tables read Iceberg tables, of the lake and of other Iceberg catalogs that are configured "
-        "(spark.sql.catalog.<name>), stream tables and views of the lake; load other data into one first",
+        "(spark.sql.catalog.<name>), stream tables and views of the lake, Delta tables, files by their folders "
+        "(parquet.`/folder`) and tables of JDBC catalogs; load other data into one first",
     )

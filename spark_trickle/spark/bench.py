@@ -15,33 +15,27 @@ from spark_trickle.delta.staged import NONE_LARGE
 from spark_trickle.errors import InternalError, StreamTableError
 from spark_trickle.model.frontier import Pin, Pointer
 from spark_trickle.model.meaning import Meaning
-from spark_trickle.model.publication import Cut
 from spark_trickle.model.stream_table import RefreshMode, StreamTable
 from spark_trickle.names import TableName, internal_name
 from spark_trickle.ports import Analysis, Broken, Staged, T, Window, Workbench
-from spark_trickle.rows.cache import RowCache
 from spark_trickle.spark.analysis import AnalyzedQuery, analyze, columns_read
 from spark_trickle.spark.apply import NodeApplier
 from spark_trickle.spark.completeness import Completeness
 from spark_trickle.spark.failures import spark_errors, sql_errors
-from spark_trickle.spark.filling import Filler
 from spark_trickle.spark.fingerprints import fingerprints
 from spark_trickle.spark.held import NOTHING_HELD, Held
 from spark_trickle.spark.jobs import counting_jobs, fair_share
-from spark_trickle.spark.lookups import Lookups
 from spark_trickle.spark.moments import at_moment
-from spark_trickle.spark.one_version import Limits, Shared
+from spark_trickle.spark.one_version import Shared
 from spark_trickle.spark.overdelete import Taken, net_changes, take_away, with_netted
 from spark_trickle.spark.parallel import in_parallel
 from spark_trickle.spark.planning import planned_for
 from spark_trickle.spark.queries import query_in
-from spark_trickle.spark.readers import Readers
 from spark_trickle.spark.relations import Leaves
-from spark_trickle.spark.remembered import Remembered
 from spark_trickle.spark.reuse import reusable
 from spark_trickle.spark.sessions import active
 from spark_trickle.spark.sharing import KnownChange, SharedChanges
-from spark_trickle.spark.workspace import Workspace, Workspaces
+from spark_trickle.spark.workspace import Workspace
 from spark_trickle.spark.write import NOTHING, Writer, Written
 from spark_trickle.sql.leaves import KeptLeaf, SourceLeaf
 from spark_trickle.storage.changes import ChangeFeed
@@ -290,6 +284,7 @@ class Bench(Completeness):
     def answer(self, table: StreamTable, moment: datetime) -> DataFrame:
         """The query as it was written, with everything decided that its text leaves open, at a moment."""
         self.workspace.speak(table.meaning)
+        self.workspace.bring([source.table for source in table.sources])
         text = self._analyzed(table).completed or table.query
         frame = query_in(self.workspace, text, table.meaning, f"the query of '{table.name}'")
         return at_moment(frame, moment) if table.reads_clock else frame
@@ -360,31 +355,6 @@ class Bench(Completeness):
             large_rows=self._limits.broadcast_table_rows,
             windows={SourceLeaf(name): window for name, window in windows.items()},  # type: ignore[misc]
         )
-
-
-class SparkLake:
-    """The Lake port: lends benches."""
-
-    def __init__(self, workspaces: Workspaces, limits: Limits, cache: RowCache) -> None:
-        self._workspaces = workspaces
-        lookups = Lookups(cache, Readers(), limits.lookup_table_rows, Filler(cache))
-        self._remembered = Remembered(Held(limits.held_table_rows), lookups)
-        self._limits = limits
-
-    def close(self) -> None:
-        self._remembered.lookups.filler.close()
-
-    @contextmanager
-    def workbench(self, cut: Cut, tables: Iterable[TableName] | None = None) -> Iterator[Bench]:
-        wanted = cut.pointers if tables is None else {t: cut.pointers[t] for t in tables if t in cut.pointers}
-        with self._workspaces.lend(wanted.values(), cut.namespaces) as workspace, self.at(workspace) as bench:
-            yield bench
-
-    @contextmanager
-    def at(self, workspace: Workspace) -> Iterator[Bench]:
-        """A bench in a workspace that somebody else owns: a user's transaction."""
-        with bench_in(workspace, Shared(workspace, self._remembered, self._limits)) as bench:
-            yield bench
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from spark_trickle.delta.plan import WEIGHT
 from spark_trickle.elsewhere.formats import Formats, is_borrowed
 from spark_trickle.elsewhere.pins import Elsewhere
+from spark_trickle.elsewhere.unversioned import INSTEAD, is_unversioned, what_it_is
 from spark_trickle.errors import NotFoundError, UserError
 from spark_trickle.model.borrowed import Step
 from spark_trickle.model.frontier import Pin, Pointer
@@ -34,8 +35,14 @@ def changes_between(
     borrowing: Callable[[], Borrowing],
 ) -> DataFrame:
     """Rows with `_weight`. `since` None: from the empty table; `until` None: to the current snapshot."""
-    if table.is_elsewhere and is_borrowed((pointer := elsewhere.pointer(table)).location):
-        return _of_borrowed(spark, pointer, since, until, elsewhere.formats, borrowing())
+    if table.is_elsewhere:
+        pointer = elsewhere.pointer(table)
+        if is_unversioned(pointer.location):
+            raise UserError(
+                f"the changes of '{table}' cannot be told: {what_it_is(table, pointer.location)}", hint=INSTEAD
+            )
+        if is_borrowed(pointer.location):
+            return _of_borrowed(spark, pointer, since, until, elsewhere.formats, borrowing())
     if not spark.catalog.tableExists(table.sql):
         raise NotFoundError("table", table)
     if table.is_elsewhere:

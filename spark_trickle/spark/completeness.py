@@ -12,6 +12,7 @@ from pyspark.errors import PySparkException
 
 from spark_trickle.delta.plan import WEIGHT
 from spark_trickle.elsewhere.formats import is_borrowed
+from spark_trickle.elsewhere.unversioned import is_unversioned
 from spark_trickle.model.frontier import Pointer
 from spark_trickle.names import TableName
 from spark_trickle.ports import Broken, Window
@@ -43,7 +44,7 @@ class Completeness:
         return counted(self._feed, window)
 
     def gone(self, table: TableName, newest: Pointer) -> str | None:
-        if is_borrowed(newest.location):
+        if is_borrowed(newest.location) or is_unversioned(newest.location):
             return self.workspace.gone(table, newest.location)
         return gone(self.workspace.session, table, newest.location)
 
@@ -90,7 +91,8 @@ def largest(spark: SparkSession, name: TableName, column: str, since: str | None
     """The largest value in the files that are new since a version, or in all. Reads manifests, never rows."""
     with spark_errors(f"reading the metadata of '{name}'"):
         table = load(spark, name)
-        if is_borrowed(str(table.operations().current().metadataFileLocation())):
+        location = str(table.operations().current().metadataFileLocation())
+        if is_borrowed(location) or is_unversioned(location):
             return Broken("it is no Iceberg table, of which bounds are known; advance_watermark tells how far it is")
         field = table.schema().findField(column)
         if field is None or str(field.type()) not in MOMENTS:

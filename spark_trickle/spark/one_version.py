@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from spark_trickle.elsewhere.unversioned import is_unversioned, why_full
 from spark_trickle.model.frontier import Pin, Pointer
 from spark_trickle.names import TableName
 from spark_trickle.ports import Broken
@@ -15,6 +16,7 @@ from spark_trickle.spark.workspace import Workspace
 from spark_trickle.storage.changes import ChangeFeed
 from spark_trickle.storage.iceberg import load, pin
 from spark_trickle.storage.views import view_pin
+from spark_trickle.storage.windows import Span
 from spark_trickle.storage.windows import Window as FeedWindow
 
 
@@ -33,6 +35,7 @@ class Shared:
     """What the benches over one private version share: plans, pins, what changed. Any thread may ask."""
 
     def __init__(self, workspace: Workspace, remembered: Remembered, limits: Limits) -> None:
+        self._workspace = workspace
         self.remembered = remembered
         self.limits = limits
         self.brought = Brought(remembered.changes)
@@ -59,5 +62,15 @@ class Shared:
 
     def window(self, since: Pin, columns: tuple[str, ...] | None) -> FeedWindow | Broken:
         """What changed in a table; the same value for all that ask for the same change."""
+        if is_unversioned(since.location):
+            return self._of_unversioned(since)
         with self._turns.of((since.table, since.snapshot_id)), spark_errors(f"reading what changed in '{since.table}'"):
             return self._feed.window(since.table, since, columns)
+
+    def _of_unversioned(self, since: Pin) -> FeedWindow | Broken:
+        """Of a table without versions it is known at the most that nothing has changed."""
+        here = self._workspace.heads().get(since.table)
+        if here is None or here.location != since.location:
+            return Broken(why_full(since.table, since.location), always=True)
+        span = Span(since.uuid, since.schema_id, since.snapshot_id, since.snapshot_id)
+        return FeedWindow(name=since.table, span=span, table=None)

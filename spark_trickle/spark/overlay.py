@@ -17,18 +17,23 @@ from spark_trickle.elsewhere.formats import is_borrowed
 from spark_trickle.elsewhere.heads import missing
 from spark_trickle.elsewhere.pins import Elsewhere
 from spark_trickle.elsewhere.settings import ICEBERG, PREFIX
+from spark_trickle.elsewhere.unversioned import is_unversioned, what_it_is, why_full
 from spark_trickle.errors import NotFoundError, UnavailableError
 from spark_trickle.model.borrowed import Step
 from spark_trickle.model.frontier import Pin, Pointer
 from spark_trickle.names import TableName
+from spark_trickle.spark.copies import Copies
 from spark_trickle.spark.scout import Scout
 from spark_trickle.spark.sessions import active
+from spark_trickle.spark.turns import Turns
 from spark_trickle.storage.borrowed import Borrowing
 from spark_trickle.storage.iceberg import PINNED, Java, JavaTable
 from spark_trickle.storage.pinned import at_location, at_snapshot, forget_all, install
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from spark_trickle.model.meaning import Meaning
 
 _EMPTY = {
     "": ICEBERG,
@@ -42,15 +47,17 @@ _EMPTY = {
 class PinnedElsewhere:
     """Which versions of other catalogs' tables a workspace is at. Its sessions share it; any thread may ask."""
 
-    def __init__(self, elsewhere: Elsewhere, scout: Scout, borrowing: Borrowing) -> None:
+    def __init__(self, elsewhere: Elsewhere, scout: Scout, borrowing: Borrowing, copies: Copies) -> None:
         self._elsewhere = elsewhere
         self._scout = scout
         self._borrowing = borrowing
+        self._copies = copies
         self._since: dict[TableName, dict[str, None]] = {}
         """Older versions that are read, too, of tables that are not Iceberg's."""
         self._known: dict[TableName, Pointer] = {}
         self._tables: dict[TableName, tuple[str, JavaTable | Py4JJavaError]] = {}
         self._lock = threading.RLock()
+        self._turns = Turns()
         self.round = 0
         """Advances when everything is pinned anew."""
 
@@ -60,6 +67,7 @@ class PinnedElsewhere:
             # Credentials that came with a table are good for a while only: each is loaded anew.
             self._tables.clear()
             self._since.clear()
+            self._copies.forget()
             self.round += 1
 
     def repin(self, pointer: Pointer) -> None:
@@ -77,7 +85,7 @@ class PinnedElsewhere:
                 if away.get(table) == missing(table):
                     return False
                 if table in away:
-                    raise UnavailableError(away[table].reason, hint=away[table].next_step)
+                    raise UnavailableError(away[table].reason, hint=f"To do: {away[table].next_step}")
                 self._known[table] = found[table]
             return True
 
@@ -113,13 +121,44 @@ class PinnedElsewhere:
     def notices(self, tables: Iterable[TableName]) -> list[str]:
         """What a reader should know of those that are not Iceberg's."""
         formats, known = self._elsewhere.formats, self.heads()
-        borrowed = [known[name] for name in tables if name in known and is_borrowed(known[name].location)]
-        return [notice for each in borrowed for notice in formats.notices(each.table, each.location)]
+        found: list[str] = []
+        for each in [known[name] for name in tables if name in known]:
+            if is_borrowed(each.location):
+                found += formats.notices(each.table, each.location)
+            elif is_unversioned(each.location):
+                found += self._copies.notices(each)
+        return found
+
+    def kept_whole(self, tables: Iterable[TableName]) -> str | None:
+        """Why what reads these tables is computed whole; None: nothing in them is the reason."""
+        known = self.heads()
+        found = [known[name] for name in tables if name in known and is_unversioned(known[name].location)]
+        return "; ".join(why_full(each.table, each.location) for each in found) or None
 
     def gone(self, name: TableName, newest: str) -> str | None:
         """Why the pinned version of a table that is not Iceberg's can no longer be read; None: it can."""
-        _, gone = self._elsewhere.formats.window(name, [self._known[name].location], newest)
+        here = self._known[name].location
+        if is_unversioned(here):
+            return None if here == newest else f"{what_it_is(name, here)}, and it has changed"
+        _, gone = self._elsewhere.formats.window(name, [here], newest)
         return next(iter(gone.values()), None)
+
+    def copy(self, name: TableName, meaning: Meaning | None) -> JavaTable | None:
+        """The rows of a table without versions, read once for all that ask for it until everything is pinned anew.
+        None: it has versions. ConflictError: it is not what was pinned any more.
+        """
+        pointer = self._known.get(name)
+        if pointer is None or not is_unversioned(pointer.location):
+            return None
+        with self._turns.of(name):
+            return self._copies.of(pointer, meaning, lambda: self._elsewhere.pointer(name).location)
+
+    def rest(self) -> None:
+        """Nobody reads here until everything is pinned anew."""
+        self._copies.forget()
+
+    def close(self) -> None:
+        self._copies.close()
 
     def _made(self, spark: SparkSession, pointer: Pointer) -> JavaTable | Py4JJavaError:
         if is_borrowed(pointer.location):
@@ -130,6 +169,8 @@ class PinnedElsewhere:
             else:
                 steps, gone = [Step(formats.read_at(name, pointer.location))], {}
             return self._borrowing.table(spark, str(name), pointer.location, steps, gone)
+        if is_unversioned(pointer.location):
+            return self._copies.columns(spark, pointer)
         live = self._scout.load(pointer.table)
         try:
             return at_location(spark, live, pointer.location)
@@ -146,6 +187,8 @@ class Overlay:
         self._plugins: dict[str, Java] = {}
         self._installed: dict[TableName, JavaTable] = {}
         """Kept here: the cache lets go of what nobody else has."""
+        self._brought: dict[TableName, Meaning | None] = {}
+        """Tables without versions whose rows are here."""
         self._round = 0
         self._empty: set[str] = set()
         PINNED[session] = self.load
@@ -153,9 +196,28 @@ class Overlay:
     def load(self, name: TableName, since: Pin | None = None) -> JavaTable:
         """A table at its pinned version."""
         table = self._pinned.table(self._session, name, since)
-        if name in self._installed and self._installed[name] is not table:
+        if name in self._installed and name not in self._brought and self._installed[name] is not table:
             self.meet(name)
         return table
+
+    @property
+    def met(self) -> list[TableName]:
+        return list(self._installed)
+
+    def bring(self, tables: Iterable[TableName], meaning: Meaning | None) -> bool:
+        """Let the names of tables without versions mean their rows: until then they have columns only. Whether there
+        was anything to bring.
+        """
+        brought = False
+        for name in tables:
+            if not name.is_elsewhere or not self.meet(name) or self._brought.get(name, False) == meaning:
+                continue
+            copy = self._pinned.copy(name, meaning)
+            if copy is not None:
+                install(self._session, self._plugin(name.catalog), name, copy)
+                self._installed[name], self._brought[name] = copy, meaning
+                brought = True
+        return brought
 
     def cover(self, catalogs: Iterable[str]) -> None:
         """Let these catalogs be empty ones, before Spark has made them."""
@@ -176,7 +238,10 @@ class Overlay:
             for plugin in self._plugins.values():
                 forget_all(plugin)
             self._installed.clear()
+            self._brought.clear()
             self._round = self._pinned.round
+        if name in self._brought:
+            return True
         table = self._pinned.table(self._session, name)
         if self._installed.get(name) is not table:
             install(self._session, self._plugin(name.catalog), name, table)

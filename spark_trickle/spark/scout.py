@@ -14,15 +14,17 @@ from typing import TYPE_CHECKING, Any
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
-from spark_trickle.elsewhere.files import plain
-from spark_trickle.elsewhere.formats import Place, no_source
+from spark_trickle.config import mask_url
+from spark_trickle.elsewhere.formats import no_source
 from spark_trickle.elsewhere.heads import Found, missing, refused, unreachable
 from spark_trickle.elsewhere.settings import PREFIX, CatalogSettings
+from spark_trickle.elsewhere.unversioned import Place
 from spark_trickle.errors import UnavailableError
 from spark_trickle.model.publication import Away
 from spark_trickle.names import SESSION, TableName
+from spark_trickle.spark.places import place_in_catalog, place_in_spark
 from spark_trickle.spark.sessions import Sessions, active
-from spark_trickle.storage.iceberg import Java, JavaTable, identifier, static
+from spark_trickle.storage.iceberg import Java, JavaTable, identifier
 from spark_trickle.storage.pinned import is_gone
 
 if TYPE_CHECKING:
@@ -69,24 +71,26 @@ class Scout:
 
     def locate(self, table: TableName) -> Place | Away:
         """Where a table is that is not Iceberg's, as its catalog says in Spark."""
-        session = self._sessions.main
+        session, settings = self._sessions.main, self._sessions.catalogs().get(table.catalog)
+        made_by = "Spark" if settings is None else settings.implementation
         try:
             with active(session):
-                told = _told(session, table)
+                if table.catalog == SESSION:
+                    found = place_in_spark(session, table)
+                else:
+                    found = place_in_catalog(session, table, made_by)
         except Py4JJavaError as err:
             said = f"{err.java_exception.getClass().getSimpleName()}: {err.java_exception.getMessage()}"
-            return unreachable(table.catalog, said.partition("\n")[0][:300])
+            return unreachable(table.catalog, mask_url(said.partition("\n")[0][:300]))
         except PySparkException as err:
             if err.getCondition() in _NO_TABLE:
                 return missing(table)
-            return unreachable(table.catalog, str(err).partition("\n")[0][:300])
-        if told is None:
+            return unreachable(table.catalog, mask_url(str(err).partition("\n")[0][:300]))
+        if found is None:
             return missing(table)
-        provider, place = told
-        if not provider or not place:
-            made_by = self._sessions.catalogs()[table.catalog].implementation if table.catalog != SESSION else "Spark"
+        if not found.path:
             return no_source(table, f"it is of catalog '{table.catalog}' ({made_by}), whose tables have no files")
-        return Place(provider.lower(), plain(place))
+        return found
 
     def _catalog(self, name: str) -> Java | None:
         settings = self._sessions.catalogs().get(name)
@@ -111,31 +115,6 @@ class Scout:
         java: Any = session._jsparkSession
         with active(session):
             return java.sessionState().catalogManager().catalog(settings.name)
-
-
-def _told(session: SparkSession, table: TableName) -> tuple[str | None, str | None] | None:
-    """Kind and place of a table; None: there is no such table."""
-    java: Any = session._jsparkSession
-    if table.catalog == SESSION:
-        options = static(session, "scala.Option")
-        names = static(session, "org.apache.spark.sql.catalyst.TableIdentifier")
-        known = java.sessionState().catalog()
-        named = names(table.name, options.apply(".".join(table.levels)))
-        if not known.tableExists(named):
-            return None
-        metadata = known.getTableMetadata(named)
-        provider, place = metadata.provider(), metadata.storage().locationUri()
-        return (
-            str(provider.get()) if provider.isDefined() else None,
-            str(static(session, "org.apache.hadoop.fs.Path")(place.get()).toString()) if place.isDefined() else None,
-        )
-    gateway: Any = session.sparkContext._gateway
-    levels = gateway.new_array(static(session, "java.lang.String"), len(table.levels))
-    for at, level in enumerate(table.levels):
-        levels[at] = level
-    named = static(session, "org.apache.spark.sql.connector.catalog.Identifier").of(levels, table.name)
-    properties = java.sessionState().catalogManager().catalog(table.catalog).loadTable(named).properties()
-    return properties.get("provider"), properties.get("location")
 
 
 class ScoutHeads:

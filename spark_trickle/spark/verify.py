@@ -12,9 +12,11 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from spark_trickle.elsewhere.formats import is_borrowed
+from spark_trickle.elsewhere.unversioned import JDBC, is_unversioned, kind_of, number_of, what_it_is
 from spark_trickle.errors import NotConvergedError, UserError
 from spark_trickle.graph.dag import data_flow
 from spark_trickle.model.frontier import Pin, Pointer
@@ -61,10 +63,11 @@ def verify(bench: Bench, table: StreamTable, circle: Sequence[StreamTable] = (),
             hint=f"why('{table.name}') says what to do",
         )
     members = {member.name for member in circle}
+    notices: list[str] = []
     for member in circle or (table,):
         for pin in member.frontier.pins:
             if pin.table not in members:
-                _rewind(bench, member, pin)
+                notices += _rewind(bench, member, pin)
     _require_known_moment(bench, table)
     contents = TableName(INTERNAL_NAMESPACE, _CONTENTS) if circle else table.name
     if circle:
@@ -84,6 +87,7 @@ def verify(bench: Bench, table: StreamTable, circle: Sequence[StreamTable] = (),
                     unexpected_rows=0,
                     frontier=table.frontier,
                     sample=(other_columns,),
+                    notices=tuple(notices),
                 )
             rows = differences(bench.workspace, contents, answer)
     missing, unexpected = _without_rounding(rows)
@@ -96,6 +100,7 @@ def verify(bench: Bench, table: StreamTable, circle: Sequence[StreamTable] = (),
         unexpected_rows=extra,
         frontier=table.frontier,
         sample=tuple(sample),
+        notices=tuple(notices),
     )
 
 
@@ -140,30 +145,47 @@ def _other_columns(wanted: DataFrame, found: DataFrame) -> str | None:
     return f"the table has the columns {', '.join(found.columns)}; its query has {', '.join(wanted.columns)}"
 
 
-def _rewind(bench: Bench, table: StreamTable, pin: Pin) -> None:
-    """Put a source at the version that the frontier names."""
+def _rewind(bench: Bench, table: StreamTable, pin: Pin) -> list[str]:
+    """Put a source at the version that the frontier names; what a reader should know where that cannot be done."""
     workspace = bench.workspace
     here = workspace.heads().get(pin.table)
     if here is None:
         raise UserError(f"source '{pin.table}' no longer exists: the frontier cannot be read again")
     if here.location == pin.location:
-        return
+        return []
     if here.kind == "VIEW":
         workspace.repin(Pointer(pin.table, pin.location, "VIEW"))
-        return
+        return []
+    if is_unversioned(pin.location):
+        return _as_it_is_now(table, pin)
     if is_borrowed(pin.location):
         workspace.repin(Pointer(pin.table, pin.location))
-        return
+        return []
     java = load(workspace.session, pin.table)
     if java.io().newInputFile(pin.location).exists():
         workspace.repin(Pointer(pin.table, pin.location))
-        return
+        return []
     if pin.snapshot_id is None or java.snapshot(pin.snapshot_id) is None:
         raise UserError(
             f"snapshot {pin.snapshot_id} of '{pin.table}', which '{table.name}' was made from, has expired",
             hint="Refresh the stream table, then verify it",
         )
     workspace.rewind(pin.table, pin.snapshot_id)
+    return []
+
+
+def _as_it_is_now(table: StreamTable, pin: Pin) -> list[str]:
+    """What is told of a table without versions that is not known to be as it was."""
+    what = what_it_is(pin.table, pin.location)
+    if kind_of(pin.location) == JDBC:
+        then = datetime.fromtimestamp(number_of(pin.location) / 1000, UTC)
+        return [
+            f"{what}: compared with its rows of now; what was written there since {then:%Y-%m-%d %H:%M:%S} UTC differs"
+        ]
+    raise UserError(
+        f"{what}: its files have changed since '{table.name}' was made from them, and nobody can read what they were",
+        hint="Refresh the stream table, then verify it",
+    )
 
 
 def _require_known_moment(bench: Bench, table: StreamTable) -> None:

@@ -11,20 +11,15 @@ Tables of other catalogs are seen there at pinned versions, too (`overlay.py`), 
 
 from __future__ import annotations
 
-import os
-import shutil
-import sqlite3
-import tempfile
 import threading
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
-from pathlib import Path
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from spark_trickle.model.frontier import Pointer
 from spark_trickle.names import LAKE, TableName, named_elsewhere
-from spark_trickle.spark.in_use import IN_USE
+from spark_trickle.spark.private_pointers import PrivatePointers
 from spark_trickle.spark.sessions import LakeAddress, Sessions, close_lake
 from spark_trickle.spark.user_functions import share_functions
 
@@ -37,87 +32,6 @@ if TYPE_CHECKING:
     from spark_trickle.spark.scout import Scout
     from spark_trickle.storage.borrowed import Borrowing
 
-_TABLES = """
-CREATE TABLE iceberg_tables(catalog_name VARCHAR(255) NOT NULL, table_namespace VARCHAR(255) NOT NULL,
-  table_name VARCHAR(255) NOT NULL, metadata_location VARCHAR(1000), previous_metadata_location VARCHAR(1000),
-  iceberg_type VARCHAR(5), PRIMARY KEY (catalog_name, table_namespace, table_name));
-CREATE TABLE iceberg_namespace_properties(catalog_name VARCHAR(255) NOT NULL, namespace VARCHAR(255) NOT NULL,
-  property_key VARCHAR(255), property_value VARCHAR(1000), PRIMARY KEY (catalog_name, namespace, property_key));
-"""
-
-
-class _Pointers:
-    """The private database: which version of each table is current here, and which one was pinned."""
-
-    def __init__(self) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix=f"spark-trickle-{os.getpid()}-"))
-        self._path = self._folder / "pointers.db"
-        with closing(self._connect()) as database:
-            # Nothing here must survive a crash, so nothing waits for the disk.
-            database.execute("PRAGMA journal_mode=WAL")
-            database.executescript(_TABLES)
-        self.jdbc_url = f"jdbc:sqlite:{self._path}?busy_timeout=30000&journal_mode=WAL&synchronous=OFF"
-        self._pinned: dict[TableName, Pointer] = {}
-        self._namespaces: frozenset[str] = frozenset()
-
-    def pin(self, pointers: Iterable[Pointer], namespaces: Iterable[str]) -> None:
-        self._pinned = {pointer.table: pointer for pointer in pointers}
-        self._namespaces = frozenset(namespaces)
-        IN_USE.hold(self, self._pinned.values())
-        with closing(self._connect()) as database, database:
-            database.execute("DELETE FROM iceberg_tables")
-            database.execute("DELETE FROM iceberg_namespace_properties")
-            database.executemany(
-                "INSERT INTO iceberg_tables VALUES (?, ?, ?, ?, NULL, ?)",
-                [(LAKE, p.table.namespace, p.table.name, p.location, p.kind) for p in self._pinned.values()],
-            )
-            database.executemany(
-                "INSERT INTO iceberg_namespace_properties VALUES (?, ?, 'exists', 'true')",
-                [(LAKE, namespace) for namespace in self._namespaces],
-            )
-
-    def repin(self, pointer: Pointer) -> None:
-        self._pinned[pointer.table] = pointer
-        with closing(self._connect()) as database, database:
-            database.execute(
-                "INSERT OR REPLACE INTO iceberg_tables VALUES (?, ?, ?, ?, NULL, ?)",
-                (LAKE, pointer.table.namespace, pointer.table.name, pointer.location, pointer.kind),
-            )
-
-    def heads(self) -> dict[TableName, Pointer]:
-        with closing(self._connect()) as database:
-            rows = database.execute(
-                "SELECT table_namespace, table_name, metadata_location, iceberg_type FROM iceberg_tables"
-            ).fetchall()
-        found = (
-            Pointer(TableName(namespace, name), location, kind or "TABLE") for namespace, name, location, kind in rows
-        )
-        return {pointer.table: pointer for pointer in found}
-
-    def staged(self) -> dict[TableName, tuple[Pointer | None, Pointer | None]]:
-        heads = self.heads()
-        names = sorted(set(heads) | set(self._pinned))
-        pairs = {name: (self._pinned.get(name), heads.get(name)) for name in names}
-        return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
-
-    def new_namespaces(self) -> list[str]:
-        with closing(self._connect()) as database:
-            rows = database.execute("SELECT DISTINCT namespace FROM iceberg_namespace_properties").fetchall()
-        return sorted({row[0] for row in rows} - self._namespaces)
-
-    def rest(self) -> None:
-        """Nobody reads here until it is pinned again."""
-        IN_USE.release(self)
-
-    def close(self) -> None:
-        self.rest()
-        shutil.rmtree(self._folder, ignore_errors=True)
-
-    def _connect(self) -> sqlite3.Connection:
-        database = sqlite3.connect(self._path, timeout=30)
-        database.execute("PRAGMA synchronous=OFF")
-        return database
-
 
 class Workspace:
     """One private version of the lake, and a session that sees it."""
@@ -127,7 +41,7 @@ class Workspace:
         sessions: Sessions,
         warehouse: str,
         elsewhere: PinnedElsewhere | None,
-        pointers: _Pointers | None = None,
+        pointers: PrivatePointers | None = None,
         session: SparkSession | None = None,
     ) -> None:
         """Args:
@@ -135,7 +49,7 @@ class Workspace:
         """
         self._sessions = sessions
         self._warehouse = warehouse
-        self._pointers = pointers or _Pointers()
+        self._pointers = pointers or PrivatePointers()
         self._elsewhere = elsewhere
         self._meaning: Meaning | None = None
         self.functions: tuple[str, ...] = ()
@@ -218,6 +132,19 @@ class Workspace:
         """What a reader should know of tables that are not Iceberg's."""
         return [] if self._elsewhere is None else self._elsewhere.notices(tables)
 
+    def bring(self, tables: Iterable[TableName]) -> None:
+        """Have at hand the rows of those of these tables that have no versions: until then they have columns only."""
+        if self._overlay is not None:
+            self._overlay.bring(tables, self._meaning)
+
+    def bring_met(self) -> bool:
+        """The same for all that was met here; whether there was anything to bring."""
+        return self._overlay is not None and self._overlay.bring(self._overlay.met, self._meaning)
+
+    def kept_whole(self, tables: Iterable[TableName]) -> str | None:
+        """Why what reads these tables is computed whole; None: nothing in them is the reason."""
+        return None if self._elsewhere is None else self._elsewhere.kept_whole(tables)
+
     def gone(self, table: TableName, newest: str) -> str | None:
         """Why the pinned version of a table that is not Iceberg's can no longer be read; None: it can."""
         assert self._elsewhere is not None  # users' transactions read nothing that is pinned
@@ -270,6 +197,8 @@ class Workspace:
         """It is put aside until somebody pins versions in it again."""
         self.clear_views()
         self._pointers.rest()
+        if self._elsewhere is not None:
+            self._elsewhere.rest()
 
     def close(self) -> None:
         """Let go of the private database, and of what the sessions have open of it."""
@@ -277,6 +206,8 @@ class Workspace:
             close_lake(workspace.session)
         self._siblings.clear()
         self._pointers.close()
+        if self._elsewhere is not None:
+            self._elsewhere.close()
 
     def _cover(self) -> None:
         """Catalogs may have been configured since."""
@@ -338,7 +269,7 @@ class Workspaces:
         """A workspace at these versions that the caller owns and closes: for a user's transaction. What is said there
         means what it means in the user's own session; tables of other catalogs are as they are.
         """
-        private = _Pointers()
+        private = PrivatePointers()
         private.pin((pointer for pointer in pointers if not pointer.table.is_elsewhere), namespaces)
         session = self._sessions.like_main(LakeAddress(private.jdbc_url, (), self._warehouse))
         return Workspace(self._sessions, self._warehouse, None, private, session)
@@ -346,7 +277,7 @@ class Workspaces:
     def for_reading(self, pointers: Iterable[Pointer], namespaces: Iterable[str]) -> Workspace:
         """The same for a consistent read: tables of other catalogs are pinned, too."""
         listed = list(pointers)
-        private, elsewhere = _Pointers(), self._pinned()
+        private, elsewhere = PrivatePointers(), self._pinned()
         private.pin((pointer for pointer in listed if not pointer.table.is_elsewhere), namespaces)
         elsewhere.pin(pointer for pointer in listed if pointer.table.is_elsewhere)
 
@@ -365,9 +296,11 @@ class Workspaces:
             return self._scout
 
     def _pinned(self) -> PinnedElsewhere:
+        from spark_trickle.spark.copies import Copies
         from spark_trickle.spark.overlay import PinnedElsewhere
 
-        return PinnedElsewhere(self._elsewhere, self.scout(), self.borrowing())
+        copies = Copies(self._sessions, self._warehouse, self.borrowing())
+        return PinnedElsewhere(self._elsewhere, self.scout(), self.borrowing(), copies)
 
     def borrowing(self) -> Borrowing:
         """Who makes tables that are not Iceberg's into such."""

@@ -19,7 +19,7 @@ import spark_trickle
 from spark_trickle.elsewhere.delta import DeltaTables
 from spark_trickle.elsewhere.files import LocalFiles
 from spark_trickle.engine import Engine
-from spark_trickle.errors import NotDifferentialError, UnavailableError, UserError
+from spark_trickle.errors import NotDifferentialError, UserError
 from spark_trickle.model.refresh import Action
 from spark_trickle.spark.far_files import FarFiles
 from spark_trickle.storage.iceberg import static
@@ -222,8 +222,7 @@ def test_tables_of_sparks_own_catalog_are_followed_by_name_where_they_are_deltas
         f"CREATE TABLE {lake.name('named')} (k STRING, v INT) USING delta",
         f"INSERT INTO {lake.name('named')} VALUES ('a', 1), (NULL, 2)",
     )
-    for name in ("named", "flat"):
-        session.sql(f"CREATE TABLE spark_catalog.default.{name} (x INT) USING parquet LOCATION '{lake.folder}/{name}'")
+    session.sql(f"CREATE TABLE spark_catalog.default.named (x INT) USING parquet LOCATION '{lake.folder}/named'")
     # As if Delta's own Spark had made it: ours has no jar to do so.
     known: Any = session._jsparkSession.sessionState().catalog()
     metadata = known.getTableMetadata(static(session, "org.apache.spark.sql.catalyst.TableIdentifier")("named"))
@@ -237,8 +236,6 @@ def test_tables_of_sparks_own_catalog_are_followed_by_name_where_they_are_deltas
     assert engine.refresh_stream_table("by_name").action is Action.DIFFERENTIAL
     assert values(engine, "SELECT k, s FROM by_name") == [("a", 5), (None, 2)] and engine.verify("by_name").ok
     assert list(engine.status("by_name").frontier) == [named]
-    with pytest.raises(UnavailableError, match=r"'spark_catalog\.default\.flat' cannot be a source: .*kind 'parquet'"):
-        engine.create_stream_table("flat_one", "SELECT x FROM spark_catalog.default.flat")
     # Hadoop's file systems tell the same as a look at the disk.
     far, place = DeltaTables(lambda _: FarFiles(engine._parts.sessions)), f"{lake.folder}/named"
     near = DeltaTables(lambda _: LocalFiles())

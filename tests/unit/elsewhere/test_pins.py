@@ -6,17 +6,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from spark_trickle.elsewhere.files import LocalFiles
-from spark_trickle.elsewhere.formats import Formats, Place, no_source
+from spark_trickle.elsewhere.formats import Formats, no_source, without_folder
 from spark_trickle.elsewhere.heads import Found, missing, not_configured, unreachable
 from spark_trickle.elsewhere.pins import Elsewhere
 from spark_trickle.elsewhere.settings import ICEBERG, CatalogSettings, catalogs_in
+from spark_trickle.elsewhere.unversioned import Place
 from spark_trickle.model.publication import Cut
 from spark_trickle.model.stream_table import Source, StreamTable
 from spark_trickle.names import TableName
 from tests.support.catalog_values import stream_table
 
 ONE, TWO = TableName.elsewhere("one", ["db"], "t"), TableName.elsewhere("two", ["db"], "t")
-FORMATS = Formats(LocalFiles, lambda table: Place("csv", "/data") if table.name == "t" else missing(table))
+FORMATS = Formats(LocalFiles, lambda table: Place("avro", "/data") if table.name == "t" else missing(table))
 
 
 @dataclass
@@ -98,9 +99,9 @@ def test_tables_that_are_not_icebergs_are_asked_for_by_their_kind() -> None:
     nowhere, unread = (TableName.elsewhere(kind, [], "/nowhere/at/all") for kind in ("delta", "parquet"))
     found, away = elsewhere.pointers([table, other, nowhere, unread])
     assert found == {} and away == {
-        table: no_source(table, "it is a table of kind 'csv'"),
+        table: no_source(table, "it is a table of kind 'avro'"),
         other: missing(other),
         nowhere: missing(nowhere),
-        unread: no_source(unread, "it is a table of kind 'parquet'"),
+        unread: without_folder(unread, "/nowhere/at/all"),
     }
-    assert "pg.db.t" in away[table].reason and "csv" in away[table].reason
+    assert "pg.db.t" in away[table].reason and "avro" in away[table].reason
