@@ -13,7 +13,7 @@ from sqlalchemy import Connection, text
 
 from spark_trickle.errors import ConfigError
 
-HEAD = "0011"
+HEAD = "0012"
 """The newest revision in `migrations`; a test compares."""
 
 VERSION_TABLE = "trickle_schema_version"

@@ -164,6 +164,7 @@ HISTORY = Table(
     Column("commits", Integer, nullable=False),
     Column("initiated_by", _CHOICE, nullable=False),
     Column("fixpoint_iteration", Integer),
+    Column("generation", BigInteger),
     Index("trickle_history_by_name", "name", "id"),
     Index("trickle_history_by_time", "started_at"),
     # Numbers of pruned rows are not given out again, so the order of rows stays the order of writing.
@@ -180,6 +181,7 @@ GATES = Table(
     Column("ungated_at", UtcDateTime),
     Column("gated_by", Text, nullable=False),
     Column("auto_ungate_on_watermark", Boolean, nullable=False),
+    Column("location", Text),
 )
 
 GATE_HISTORY = Table(

@@ -77,6 +77,9 @@ class HistoryRow(Shown):
     """MANUAL, INITIAL, SCHEDULER, TRANSACTION."""
     fixpoint_iteration: int | None = None
     """Rounds until its circle was at rest."""
+    generation: int | None = None
+    """Of its cut: it knew of the gates, groups and definitions up to that number, and of none after. None: it was
+    written down before this was."""
 
     def __repr__(self) -> str:
         return f"HistoryRow({self.name!r}: {self.action} {self.status}, {self.started_at:%Y-%m-%d %H:%M:%S})"

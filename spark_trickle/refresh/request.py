@@ -38,6 +38,8 @@ class Request:
     """What holds a stream table that has come to read something else. Nothing holds what users ask for."""
     heads: Mapping[TableName, Pointer] = field(default_factory=dict)
     """Where all tables were, at the cut."""
+    generation: int
+    """Of the cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,4 +87,5 @@ def history_row(outcome: RefreshOutcome, request: Request, epoch: int, error: st
         commits=outcome.commits,
         initiated_by=request.initiated_by,
         fixpoint_iteration=outcome.fixpoint_iteration,
+        generation=request.generation,
     )

@@ -293,6 +293,7 @@ class Refresher:
             fuse_default_ceiling=self.fuse_default_ceiling,
             stream_tables=cut.tables,
             heads=cut.pointers,
+            generation=cut.generation,
         )
 
     def _run(self, cut: Cut, unit: list[StreamTable], request: Request, started: float) -> list[MemberResult]:

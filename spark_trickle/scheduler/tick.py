@@ -313,6 +313,7 @@ class Tick:
             jobs=0,
             commits=0,
             initiated_by="SCHEDULER",
+            generation=self.cut.generation,
         )
 
     def _warn_of_stale_gates(self, before: datetime | None) -> None:

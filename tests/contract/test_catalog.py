@@ -183,6 +183,7 @@ def test_a_history_row_comes_back_equal_in_every_field(catalog: Catalog) -> None
         group="diamond:1",
         rows_inserted=5_000_000_000,
         fixpoint_iteration=3,
+        generation=5_000_000_000,
     )
     catalog.record([row])
     assert catalog.history() == (row,)

@@ -16,13 +16,26 @@ from pyspark.sql import SparkSession
 
 from spark_trickle.catalog.catalog import Catalog
 from spark_trickle.engine import Engine
+from spark_trickle.holds.gate_report import BootstrapGateStatus
 from spark_trickle.model.frontier import Pin
 from spark_trickle.model.fuse import FuseAction
+from spark_trickle.model.refresh import Outcome
 from spark_trickle.model.stream_table import Status
 from spark_trickle.names import TableName
 from tests.faults import ladder, market
 from tests.faults.watch import Watch
 from tests.spark.engines import opened
+
+
+@dataclass(frozen=True)
+class Closed:
+    """A gate that was closed for a while: whoever read the lake at these generations has seen that it is."""
+
+    gate: BootstrapGateStatus
+    since: int
+    """Read after it was closed."""
+    until: int
+    """Read before it was opened."""
 
 
 @dataclass
@@ -43,6 +56,8 @@ class Run:
     files: threading.Lock = field(default_factory=threading.Lock)
     """Of whoever needs the files of the sources: one of them is away at times."""
     watch: Watch = field(default_factory=Watch)
+    gates: list[Closed] = field(default_factory=list)
+    """All that were closed and opened again."""
     seen: dict[TableName, tuple[Pin, ...]] = field(default_factory=dict)
     """What was published when somebody looked last."""
     market: market.Market = field(init=False)
@@ -121,6 +136,34 @@ class Run:
         if not found.ok and found.diverged is None:
             self.violations.append(f"'{name}' is not its query's answer at its frontier: {found.sample}")
         self.counts["verified"] += 1
+
+    def generation(self) -> int:
+        catalog = Catalog.open(self.catalog)
+        try:
+            return catalog.generation()
+        finally:
+            catalog.close()
+
+    def gates_held(self) -> None:
+        """Whether a scheduler refreshed anything at a cut that has a gate which holds it. The moment at which it did
+        tells nothing: a unit late in a tick reads what the tick read at its start."""
+        catalog = Catalog.open(self.catalog)
+        done = catalog.history(limit=None)
+        catalog.close()
+        before = 0
+        for row in done:
+            if row.initiated_by != "SCHEDULER" or row.status is not Outcome.COMPLETED:
+                continue
+            assert row.generation is not None
+            for closed in self.gates:
+                if row.name not in closed.gate.affected_stream_tables:
+                    continue
+                if closed.since <= row.generation <= closed.until:
+                    wrong = f"'{row.name}' was refreshed at a cut at which '{closed.gate.source_table}' is gated"
+                    self.violations += [wrong] if wrong not in self.violations else []
+                began_behind = closed.gate.gated_at < row.started_at and row.generation < closed.since
+                before += began_behind
+        self.counts["behind a gate, of a cut before it"] = before
 
     def mend(self, engine: Engine, action: FuseAction | None = None) -> None:
         """What somebody does who was told that something does not go on; with blown fuses this, or anything."""

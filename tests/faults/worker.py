@@ -131,15 +131,25 @@ def lose_jvm(lake: dict[str, str]) -> str:
 
 
 def schedule(lake: dict[str, str], reports: str, **settings: Any) -> str:
-    """Be a scheduler until told to stop; a line for each tick that did something, or holds something else than before.
+    """Be a scheduler until told to stop; a line for each tick that did something, or holds something else than before,
+    and beside it, in `*.passes`, a byte for each tick.
 
     After each tick, all that it published is verified.
     """
     held: set[tuple[str, str]] = set()
     unread: set[str] = set()
-    with connect(lake, **settings) as engine, Path(reports).open("a", buffering=1) as lines:
+    passes = Path(reports).with_suffix(".passes")
+    with (
+        connect(lake, **settings) as engine,
+        Path(reports).open("a", buffering=1) as lines,
+        passes.open("ab", buffering=0) as ended,
+    ):
 
         def told(report: TickReport) -> None:
+            read(report)
+            ended.write(b".")
+
+        def read(report: TickReport) -> None:
             before = set(held)
             held.clear()
             held.update((skip.name, code) for skip in report.skipped for code in skip.codes)

@@ -1,4 +1,6 @@
-"""Random graphs behind gates: ticks pass by what depends on a gated source, and bring it up to date once it opens."""
+"""Random graphs behind gates: ticks pass by what depends on a gated source, and bring it up to date once it opens. And
+a gate that is closed while a tick is under way.
+"""
 
 from __future__ import annotations
 
@@ -109,3 +111,32 @@ def test_what_depends_on_a_gated_source_waits_and_is_refreshed_once_when_the_las
             expected = {T(base): y.holds(base)[T(base)] for base in above(graph, f"t{i}")}
             assert y.holds(f"t{i}") == expected
         assert y.tick(60).idle
+
+
+@pytest.mark.parametrize("one_cut", [True, False])
+def test_a_refresh_says_of_which_generation_its_cut_was_and_so_which_gates_it_knew(
+    tmp_path: Path, one_cut: bool
+) -> None:
+    """One that comes late in a tick goes by what the tick read, however long ago the gate was closed."""
+    with yard(tmp_path, one_cut=one_cut) as y:
+        y.base("orders")
+        y.stream("a", "orders")
+        y.stream("b", "a")
+        y.tick()
+        y.write("orders")
+
+        def close(name: TableName) -> None:
+            if name == T("a"):
+                y.gate("orders", True)
+                y.write("orders")
+
+        y.lake.before_write = close
+        assert names(y.tick(60)) == (["a", "b"] if one_cut else ["a"])
+        y.lake.before_write = lambda _name: None
+        closed = y.catalog.generation()
+        assert all(row.generation == closed - 1 for row in y.catalog.history(limit=2 if one_cut else 1))
+        assert names(y.tick(60)) == []
+        assert {row.generation for row in y.catalog.history(limit=2)} == {closed}, "that they are held"
+        y.gate("orders", False)
+        assert names(y.tick(60)) == ["a", "b"]
+        assert all(row.generation == closed + 1 for row in y.catalog.history(limit=2))
