@@ -10,6 +10,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, insert, select, update
 
+from spark_trickle.catalog import pointers
 from spark_trickle.catalog.tables import GATE_HISTORY, GATES
 from spark_trickle.model.gate import Gate, GateChange, GateEvent
 from spark_trickle.names import TableName
@@ -57,6 +58,8 @@ def _apply_one(connection: Connection, change: GateChange) -> bool:
             connection.execute(update(GATES).where(_is(change.source)).values(wanted))
             return True
         wanted |= {"gated": True, "gated_at": change.at, "ungated_at": None, "gated_by": change.by}
+        here = pointers.read(connection, [change.source]).get(change.source)
+        wanted["location"] = None if here is None else here.location
         if row is None:
             key = {"namespace": change.source.namespace, "name": change.source.name}
             connection.execute(insert(GATES).values(key | wanted))
@@ -86,4 +89,5 @@ def _value(row: Row[Any]) -> Gate:
         ungated_at=row.ungated_at,
         gated_by=row.gated_by,
         auto_ungate_on_watermark=row.auto_ungate_on_watermark,
+        location=row.location,
     )

@@ -173,7 +173,7 @@ def _advance(connection: Connection, change: Advance) -> bool:
         connection.execute(update(WATERMARKS).where(_is(WATERMARKS, source)).values(values))
     _record(connection, source, Recorded(change.watermark, location))
     gate = gates.read(connection, closed_only=True).get(source)
-    opened = gate is not None and gate.auto_ungate_on_watermark
+    opened = gate is not None and change.opens(gate)
     if opened:
         gates.apply(connection, [GateChange(source=source, gated=False, at=change.at, by=change.by)])
     # What a tick finds in a column it takes into account itself.

@@ -24,6 +24,8 @@ class Gate:
     """Who closed it."""
     auto_ungate_on_watermark: bool = False
     """Whether the source's first watermark opens it."""
+    location: str | None = None
+    """The version of the source that was there when it was closed; None: none of ours."""
 
     def duration(self, now: datetime) -> timedelta:
         """How long it has been closed, or was."""

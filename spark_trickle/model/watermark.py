@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from spark_trickle.model.frontier import commit_number
+from spark_trickle.model.gate import Gate
 from spark_trickle.names import TableName
 
 
@@ -78,6 +79,14 @@ class Advance:
     """The version that reached it; None: the one that is there when this is published."""
     automatic: bool = False
     """Found in a column, not said by anybody: an earlier one is passed over."""
+    behind: datetime | None = None
+    """Since when the gate of the source was closed as who found it saw it."""
+
+    def opens(self, gate: Gate) -> bool:
+        """Whether it opens a closed gate. What is found in rows that were there before the gate was closed does not:
+        somebody closed it because of what comes after them."""
+        later = self.behind == gate.gated_at and self.location != gate.location
+        return gate.auto_ungate_on_watermark and (later or not self.automatic)
 
 
 @dataclass(frozen=True, slots=True)

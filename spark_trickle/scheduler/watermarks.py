@@ -47,7 +47,7 @@ def after(cut: Cut, changes: Iterable[WatermarkChange]) -> Cut:
     for change in changes:
         known, marks = marks, marks.after(change)
         gate = gates.get(change.source)
-        if isinstance(change, Advance) and marks is not known and gate is not None and gate.auto_ungate_on_watermark:
+        if isinstance(change, Advance) and marks is not known and gate is not None and change.opens(gate):
             del gates[change.source]
     return replace(cut, watermarks=marks, gates=gates)
 
@@ -100,7 +100,9 @@ def _looked(
         return [looked]
     by = f"{BY_COLUMN} {column.column}"
     mark = found - column.delay
-    return [looked, Advance(source=source, watermark=mark, at=now, by=by, location=location, automatic=True)]
+    behind = cut.gates[source].gated_at if source in cut.gates else None
+    advance = Advance(source=source, watermark=mark, at=now, by=by, location=location, automatic=True, behind=behind)
+    return [looked, advance]
 
 
 def tell_stuck(cut: Cut, refresher: Refresher, now: datetime, fence: int, notify: Observer, limit: timedelta) -> None:

@@ -11,7 +11,7 @@ from spark_trickle.catalog.catalog import Catalog
 from spark_trickle.catalog.rereading import CutReader
 from spark_trickle.catalog.watermarks import MOST_RECORDED, SPARE
 from spark_trickle.errors import ConflictError, NotFoundError, UserError
-from spark_trickle.model.gate import GateChange
+from spark_trickle.model.gate import Gate, GateChange
 from spark_trickle.model.publication import Publication, Swap
 from spark_trickle.model.watermark import (
     Advance,
@@ -123,6 +123,34 @@ def test_the_first_watermark_opens_a_gate_that_was_closed_for_it(made: Catalog) 
     assert {name: gate.gated for name, gate in made.gates().items()} == {ORDERS: False, LINES: True}
     assert made.gates()[ORDERS].ungated_at == at(1)
     assert [event.gated for event in made.gate_history(ORDERS)] == [False, True]
+
+
+def test_what_a_tick_found_in_rows_from_before_a_gate_was_closed_does_not_open_it(made: Catalog) -> None:
+    """It looks at a version while somebody closes the gate and begins to load, or the rows were there already: what is
+    found says nothing of the load."""
+
+    def found(hours: float, location: str, seen: Gate | None) -> Advance:
+        moment, behind = at(hours), None if seen is None else seen.gated_at
+        return Advance(
+            source=ORDERS, watermark=moment, at=moment, by="c", location=location, automatic=True, behind=behind
+        )
+
+    def gated(hours: float, gated: bool) -> Gate:
+        change = GateChange(source=ORDERS, gated=gated, at=at(hours), by="etl", auto_ungate_on_watermark=True)
+        return made.change_gates([change])[ORDERS]
+
+    first = gated(1, True)
+    made.change_watermarks([found(1, version(0), None)])
+    made.change_watermarks([found(2, version(0), first)])
+    assert made.gates()[ORDERS].gated, "of before it was closed"
+    gated(3, False)
+    gated(4, True)
+    made.swap([table(made, ORDERS, 1, before=0)])
+    made.change_watermarks([found(5, version(1), first)])
+    assert made.gates()[ORDERS].gated, "of before it was closed again"
+    assert made.watermarks().latest[ORDERS].watermark == at(5), "how far it is was said all the same"
+    made.change_watermarks([found(6, version(1), made.cut().gates[ORDERS])])
+    assert not made.gates()[ORDERS].gated
 
 
 def test_a_group_comes_back_equal_and_is_dropped(made: Catalog) -> None:

@@ -266,6 +266,21 @@ def test_a_column_advances_the_watermark_with_the_cut_that_it_was_found_in(y: Ya
         y.advance("orders", hour(0))
 
 
+def test_a_column_opens_a_gate_by_what_was_loaded_behind_it_and_in_the_same_tick(y: Yard) -> None:
+    def holding(moment: datetime) -> None:
+        y.lake.values[y.catalog.pointers([T("orders")])[T("orders")].location] = moment
+
+    y.catalog.set_watermark_column(T("orders"), WatermarkColumn(source=T("orders"), column="at"))
+    holding(hour(1))
+    closed = GateChange(source=T("orders"), gated=True, at=NOON, by="etl", auto_ungate_on_watermark=True)
+    y.catalog.change_gates([closed])
+    assert skipped(y.tick(1))["order_summary"] == ("gated",), "what was there before says nothing of the load"
+    assert y.catalog.watermarks().latest[T("orders")].watermark == hour(1)
+    y.write("orders")
+    holding(hour(2))
+    assert "order_summary" in names(y.tick(1))
+
+
 def test_a_column_that_cannot_be_read_is_told_once_and_once_that_it_is_again(y: Yard) -> None:
     y.catalog.set_watermark_column(T("orders"), WatermarkColumn(source=T("orders"), column="at"))
     here = y.catalog.pointers([T("orders")])[T("orders")].location
