@@ -69,7 +69,29 @@ DIAMONDS = {
     "test_diamond_schedule_policy_none_mode_ignored": END_TO_END,
     "test_diamond_schedule_policy_nested_strictest_wins": END_TO_END,
 }
-PROMISED = {**BOOTSTRAP_GATES, **CROSS_SOURCE_CONSISTENCY, **DIAMONDS}
+CIRCLES = {
+    # Finding them
+    "test_scc_no_cycles": "unit/",
+    "test_scc_simple_cycle": "unit/",
+    "test_scc_mixed": "unit/",
+    "test_scc_self_loop": "unit/",
+    "test_condensation_order_is_topological": "unit/",
+    # What may be one
+    "test_scan_filter_project_is_monotone": "unit/",
+    "test_join_is_monotone": "unit/",
+    "test_aggregate_is_not_monotone": "unit/",
+    "test_except_is_not_monotone": "unit/",
+    "test_window_is_not_monotone": "unit/",
+    "test_nested_non_monotone_detected": "unit/",
+    # The six scenarios
+    "test_simple_cycle_with_monotone_queries": END_TO_END,
+    "test_non_monotone_cycle_rejected": END_TO_END,
+    # Within the limit, and beyond it
+    "test_convergence_within_max_iterations_and_error_beyond": END_TO_END,
+    "test_drop_member_breaks_cycle_and_scc_id_cleared": END_TO_END,
+    "test_allow_circular_false_rejects_cycles": END_TO_END,
+}
+PROMISED = {**BOOTSTRAP_GATES, **CROSS_SOURCE_CONSISTENCY, **DIAMONDS, **CIRCLES}
 
 MISTAKES = {
     # Schedules and the scheduler
@@ -126,6 +148,58 @@ MISTAKES = {
     "a skip is written down at every tick": "test_a_skip_is_not_recorded_again_by_a_scheduler_that_was_restarted",
     "only direct readers are listed as affected": "test_the_status_tells_all_affected_stream_tables_near_and_far",
     "a gate stays closed and nobody is told": "test_a_gate_that_was_forgotten_is_warned_about_by_a_tick_and_once",
+    # Watermarks
+    "only direct sources are asked for watermarks": (
+        "test_a_report_over_two_summaries_waits_while_their_sources_are_apart",
+        "test_status_tells_how_far_apart_they_are_and_whom_that_concerns",
+    ),
+    "a source without a watermark counts as ready, and a group of such sources as aligned": (
+        "test_a_report_over_two_summaries_waits_while_their_sources_are_apart",
+        "test_status_tells_how_far_apart_they_are_and_whom_that_concerns",
+    ),
+    "holding back is designed and never built": (
+        "test_held_back_all_of_it_is_read_where_the_slowest_source_is",
+        "test_held_back_stream_tables_are_of_one_moment_and_stay_differential",
+    ),
+    "an equal watermark moves the moment of the last advance": ("test_equal_does_nothing_and_does_not_even_touch_when"),
+    "what stands still is told at every tick": "test_a_source_that_stands_still_is_told_once_and_once_that_it_goes_on",
+    # Circles
+    "the null-extended side of an outer join, and the first rows of an order, count as monotone": (
+        "test_what_may_take_rows_away_is_named_with_its_place"
+    ),
+    "as many rows as before are taken for the same rows": (
+        "test_a_cycle_of_edges_that_lost_its_entry_supports_nothing"
+    ),
+    "rows that were deleted hold each other up": (
+        "test_a_cycle_of_edges_that_lost_its_entry_supports_nothing",
+        "test_rows_that_have_only_each_other_go_and_those_with_another_way_stay",
+    ),
+    "readers see a round": (
+        "test_a_circle_that_is_killed_between_rounds_is_as_it_was",
+        "test_no_reader_ever_sees_what_does_not_belong_together",
+    ),
+    "each round computes every member again": "test_many_changes_are_kept_by_what_changed",
+    "what grows for ever leaves its last round behind": "test_convergence_within_max_iterations_and_error_beyond",
+    "nobody asks for the watermarks of a circle": (
+        "test_a_circle_waits_whole_while_its_sources_are_apart",
+        "test_a_circle_is_read_at_the_aligned_watermark_and_held_whole_by_a_fuse",
+    ),
+    "a held member is left out and its circle goes round without it": "test_what_holds_one_member_holds_the_circle",
+    # Fuses
+    "it blows on the first change that it sees, whatever the sensitivity": (
+        "test_auto_learns_what_is_usual_and_judges_deletes_on_their_own",
+        "test_auto_blows_past_what_is_usual_of_rows_or_of_deletes",
+    ),
+    "deletes are not judged on their own": "test_auto_learns_what_is_usual_and_judges_deletes_on_their_own",
+    "what others have not taken in counts as well": "test_only_its_own_pending_changes_count",
+    "a change that is skipped is lost to all who read the source": (
+        "test_skip_changes_moves_its_own_frontier_only_and_is_told_until_it_is_rebuilt",
+        "test_what_is_skipped_in_a_circle_is_skipped_by_all_of_its_members_and_by_nobody_else",
+    ),
+    "what was let through blows again": (
+        "test_apply_lets_exactly_that_change_through",
+        "test_apply_works_where_the_change_comes_from_its_own_unit",
+    ),
 }
 
 

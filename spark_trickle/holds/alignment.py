@@ -92,5 +92,7 @@ def stuck(marks: Watermarks, now: datetime, limit: timedelta) -> tuple[TableName
 def stuck_text(source: TableName, marks: Watermarks, now: datetime) -> str:
     since = stuck_since(source, marks)
     assert since is not None  # only sources of groups are asked about
-    where = f"is at {moment(marks.latest[source].watermark)}" if source in marks.latest else "has none yet"
-    return f"the watermark of '{source}' {where} and has not advanced for {shown(now - since)}: it is stuck"
+    if source not in marks.latest:
+        return f"'{source}' has had no watermark for {shown(now - since)}: it is stuck"
+    where = moment(marks.latest[source].watermark)
+    return f"the watermark of '{source}' is at {where} and has not advanced for {shown(now - since)}: it is stuck"

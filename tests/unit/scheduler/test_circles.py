@@ -170,6 +170,24 @@ def _below(name: str, reads: dict[str, set[str]]) -> set[str]:
     return found
 
 
+def test_a_circle_waits_whole_while_its_sources_are_apart(tmp_path: Path) -> None:
+    """Each member reads one source of the group itself; both reach both on the way round."""
+    with yard(tmp_path) as y:
+        ring(y)
+        y.watermark_group("g", "orders", "returns", tolerance=60)
+        y.advance("orders", NOON)
+        assert skipped(y.tick()) == dict.fromkeys(["a", "b", "after"], ("watermark",))
+        y.advance("returns", NOON)
+        assert names(y.tick(1)) == ["a", "b", "after"]
+        y.write("orders", "returns")
+        y.advance("orders", NOON + timedelta(minutes=2))
+        before = y.holds("a")
+        assert skipped(y.tick(1)) == dict.fromkeys(["a", "b", "after"], ("watermark",))
+        assert y.holds("a") == y.holds("b") == before
+        y.advance("returns", NOON + timedelta(minutes=1))
+        assert names(y.tick(1)) == ["a", "b", "after"]
+
+
 def test_a_circle_is_read_at_the_aligned_watermark_and_held_whole_by_a_fuse(tmp_path: Path) -> None:
     with yard(tmp_path) as y:
         y.base("x", "z")

@@ -311,8 +311,7 @@ def test_a_source_that_stands_still_is_told_once_and_once_that_it_goes_on(y: Yar
         y.tick(1800)
         y.restart()
     assert notices(y) == [
-        "the watermark of 'lines' has none yet and has not advanced for 1h1m: it is stuck; advance_watermark(...) when "
-        "it is loaded",
+        "'lines' has had no watermark for 1h1m: it is stuck; advance_watermark(...) when it is loaded",
         "the watermark of 'orders' is at 2026-03-01 12:00:00.123456 UTC and has not advanced for 1h1m: it is stuck; "
         "advance_watermark(...) when it is loaded",
     ]
