@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from datetime import datetime
 from hashlib import blake2b
 from typing import Self
@@ -93,7 +94,16 @@ class Catalog:
 
         The id is made of the versions: two cuts with the same id see the same lake.
         """
-        return self.elsewhere(self.cut_of_lake(conn))
+        return self.with_elsewhere(self.cut_of_lake(conn))
+
+    def with_elsewhere(self, cut: Cut) -> Cut:
+        """With gates that were closed while other catalogs were asked: what was found may be written behind them.
+        One that was opened meanwhile stays closed: our own tables are those from before."""
+        found = self.elsewhere(cut)
+        if found is cut:
+            return cut
+        with self.read() as connection:
+            return replace(found, gates={**gates.read(connection, closed_only=True), **cut.gates})
 
     def cut_of_lake(self, conn: Connection | None = None) -> Cut:
         """As `cut`, without a look at other catalogs."""

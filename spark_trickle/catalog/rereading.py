@@ -65,8 +65,8 @@ class CutReader:
         if self._cut is None or stamp != self._stamp:
             self._cut = self._read()
             self._stamp = stamp
-        found = self._catalog.elsewhere(self._cut)
-        same = given is not None and before is self._cut and (given.id, given.away) == (found.id, found.away)
+        found = self._catalog.with_elsewhere(self._cut)
+        same = given is not None and before is self._cut and _told(given) == _told(found)
         self._given = given if same else found
         assert self._given is not None
         return self._given
@@ -111,6 +111,11 @@ class CutReader:
         fresh = {name: stream_tables.get(connection, name) for name in changed}
         names = (TableName(namespace, name) for namespace, name in sorted(row[:2] for row in versions))
         return {name: fresh.get(name) or known[name] for name in names}
+
+
+def _told(cut: Cut) -> tuple[object, ...]:
+    """What a look at other catalogs may change."""
+    return cut.id, cut.away, cut.gates
 
 
 def _rows(connection: Connection, query: str) -> Rows:

@@ -8,9 +8,12 @@ from datetime import timedelta
 import pytest
 
 from spark_trickle.catalog.catalog import Catalog
+from spark_trickle.catalog.rereading import CutReader
+from spark_trickle.elsewhere.pins import with_pointers
 from spark_trickle.errors import ConflictError
+from spark_trickle.model.frontier import Pointer
 from spark_trickle.model.gate import Gate, GateChange
-from spark_trickle.model.publication import Publication, Swap
+from spark_trickle.model.publication import Cut, Publication, Swap
 from spark_trickle.model.standing import Failure
 from spark_trickle.model.stream_table import Options, Status
 from spark_trickle.names import TableName
@@ -83,6 +86,26 @@ def test_a_cut_has_the_closed_gates_of_its_moment(catalog: Catalog) -> None:
         catalog.change_gates([open_()])
         assert list(catalog.cut(conn).gates) == list(before.gates) == [ORDERS]
     assert catalog.cut().gates == {}
+
+
+def test_a_gate_that_is_closed_while_other_catalogs_are_asked_is_in_the_cut(url: str) -> None:
+    """What is found there may have been written behind it. One that is opened meanwhile counts from the next cut on:
+    what completes its source may not be in this one."""
+    far = TableName.elsewhere("prod", ["sales"], "orders")
+    moves = [close(far), open_(LINES)]
+
+    def asked(cut: Cut) -> Cut:
+        other.change_gates(moves)
+        return with_pointers(cut, {far: Pointer(far, "1.metadata.json")}, {})
+
+    other = Catalog.open(url)
+    catalog = Catalog.open(url, elsewhere=asked)
+    for read in (catalog.cut, CutReader(catalog)):
+        other.change_gates([open_(far), close(LINES)])
+        assert set(read().gates) == {far, LINES}
+        assert set(read().gates) == {far}
+    catalog.close()
+    other.close()
 
 
 def test_a_publication_opens_gates_together_with_its_data_or_not_at_all(catalog: Catalog) -> None:
