@@ -27,6 +27,7 @@ from spark_trickle.grouping import GroupCalls
 from spark_trickle.holds.alignment import governing_groups
 from spark_trickle.html import Listing
 from spark_trickle.logs import log_event
+from spark_trickle.marks import marks as marked
 from spark_trickle.measuring import slas
 from spark_trickle.model.groups import GroupOrigin
 from spark_trickle.model.refresh import HistoryRow, RefreshOutcome, Verification
@@ -271,11 +272,17 @@ class Engine(DefinitionCalls, GateCalls, GroupCalls, WatermarkCalls, FuseCalls):
     def dependency_tree(self, name: str | None = None) -> str:
         """The graph as an indented tree, of all or of one."""
         shown = None if name is None else str(self._named(name))
-        return views.dependency_tree(views.nodes_of(self._parts.catalog.stream_tables()), shown)
+        return views.dependency_tree(self._nodes(), shown)
 
     def graph(self, format: str = "text") -> str:
-        """The graph as text, Mermaid or Graphviz."""
-        return views.graph(views.nodes_of(self._parts.catalog.stream_tables()), format)
+        """The graph as text, Mermaid, Graphviz or a picture (svg), with what is gated, blown, in a circle and so on."""
+        return views.graph(self._nodes(), format)
+
+    def _nodes(self) -> tuple[views.GraphNode, ...]:
+        catalog = self._parts.catalog
+        with catalog.read() as conn:
+            tables, gates, marks = catalog.stream_tables(conn), catalog.gates(conn), catalog.watermarks(conn)
+        return views.nodes_of(tables, marked(tables, gates.values(), marks.groups))
 
     def transaction(self) -> Transaction:
         """`with engine.transaction() as tx:` writes that appear together, with the IMMEDIATE tables that follow."""

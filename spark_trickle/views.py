@@ -7,11 +7,12 @@ and nothing knows a terminal: tables and colours are the command line's.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum, StrEnum
 from textwrap import indent
+from types import MappingProxyType
 
 from spark_trickle.errors import UserError
 from spark_trickle.graph.drawing import Box, drawn
@@ -242,9 +243,13 @@ class GraphNode:
     kind: str
     """TABLE, STREAM_TABLE or VIEW."""
     sources: tuple[str, ...] = ()
+    marks: tuple[str, ...] = ()
+    """What is to be said beside the name."""
 
 
-def nodes_of(tables: Iterable[StreamTable]) -> tuple[GraphNode, ...]:
+def nodes_of(
+    tables: Iterable[StreamTable], marks: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+) -> tuple[GraphNode, ...]:
     """The graph of some stream tables and of all they read, sorted by name."""
     nodes: dict[str, GraphNode] = {}
     for table in tables:
@@ -252,7 +257,8 @@ def nodes_of(tables: Iterable[StreamTable]) -> tuple[GraphNode, ...]:
         nodes[name] = GraphNode(name, "STREAM_TABLE", tuple(str(source.table) for source in table.sources))
         for source in table.sources:
             nodes.setdefault(str(source.table), GraphNode(str(source.table), source.kind))
-    return tuple(sorted(nodes.values(), key=lambda node: node.name))
+    marked = (replace(node, marks=marks.get(node.name, ())) for node in nodes.values())
+    return tuple(sorted(marked, key=lambda node: node.name))
 
 
 def dependency_tree(nodes: Sequence[GraphNode], name: str | None = None) -> str:
@@ -279,7 +285,8 @@ def dependency_tree(nodes: Sequence[GraphNode], name: str | None = None) -> str:
     while pending:
         current, lead, below = pending.pop()
         node = known.get(current, GraphNode(current, "TABLE"))
-        mark = "" if node.kind == "STREAM_TABLE" else f" ({node.kind.lower()})"
+        said = (*(() if node.kind == "STREAM_TABLE" else (node.kind.lower(),)), *node.marks)
+        mark = f" ({', '.join(said)})" if said else ""
         again = bool(node.sources) and current in drawn
         lines.append(f"{lead}{current}{mark}{' (drawn above)' if again else ''}")
         if again:
@@ -324,7 +331,7 @@ def _mermaid(nodes: Sequence[GraphNode]) -> str:
     ids = {node.name: f"n{i}" for i, node in enumerate(nodes)}
     lines = ["flowchart TD"]
     for node in nodes:
-        label = node.name.replace('"', "#quot;")
+        label = "<br/>".join([node.name, *node.marks]).replace('"', "#quot;")
         lines.append(
             f'  {ids[node.name]}["{label}"]' if node.kind == "STREAM_TABLE" else f'  {ids[node.name]}[("{label}")]'
         )
@@ -338,7 +345,10 @@ def _dot(nodes: Sequence[GraphNode]) -> str:
 
     lines = ["digraph stream_tables {", "  rankdir=TB;"]
     for node in nodes:
-        lines.append(f"  {quoted(node.name)} [shape={'box' if node.kind == 'STREAM_TABLE' else 'cylinder'}];")
+        shape = f"shape={'box' if node.kind == 'STREAM_TABLE' else 'cylinder'}"
+        lines_of_label = quoted("\n".join([node.name, *node.marks])).replace("\n", "\\n")
+        label = f", label={lines_of_label}" if node.marks else ""
+        lines.append(f"  {quoted(node.name)} [{shape}{label}];")
     lines += [f"  {quoted(source)} -> {quoted(node.name)};" for node in nodes for source in node.sources]
     return "\n".join([*lines, "}"])
 
@@ -346,7 +356,7 @@ def _dot(nodes: Sequence[GraphNode]) -> str:
 def _svg(nodes: Sequence[GraphNode]) -> Svg:
     number = {node.name: i for i, node in enumerate(nodes)}
     edges = [(number[source], number[node.name]) for node in nodes for source in node.sources]
-    return Svg(drawn([Box(node.name, node.kind) for node in nodes], edges))
+    return Svg(drawn([Box(node.name, node.kind, ", ".join(node.marks)) for node in nodes], edges))
 
 
 def as_json(value: object) -> object:

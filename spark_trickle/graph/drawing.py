@@ -9,8 +9,8 @@ from html import escape
 from spark_trickle.graph.layout import Edge, columns_of, rows_of
 
 _WIDTH, _HEIGHT, _ACROSS, _DOWN, _EDGE = 180, 32, 250, 48, 14
-_LONGEST = 24
-"""Characters of a name that fit into a box; the whole name is its title."""
+_LONGEST, _LONGEST_NOTE = 24, 32
+"""Characters of a name that fit into a box, and of the smaller note below it; all of both is its title."""
 _FILL = {"STREAM_TABLE": "#ddf4ff", "TABLE": "#f6f8fa", "VIEW": "#fff8c5"}
 _LINE = {"STREAM_TABLE": "#0969da", "TABLE": "#6e7781", "VIEW": "#9a6700"}
 
@@ -20,6 +20,7 @@ class Box:
     name: str
     kind: str
     """TABLE, STREAM_TABLE or VIEW."""
+    note: str = ""
 
 
 def drawn(boxes: Sequence[Box], edges: Sequence[Edge]) -> str:
@@ -45,14 +46,21 @@ def drawn(boxes: Sequence[Box], edges: Sequence[Edge]) -> str:
 
 
 def _box(box: Box, x: int, y: int) -> str:
-    short = box.name if len(box.name) <= _LONGEST else f"{box.name[: _LONGEST - 1]}…"
-    corner = 4 if box.kind == "STREAM_TABLE" else 14
-    said = f"{box.name} ({box.kind.replace('_', ' ').lower()})"
+    corner, up = 4 if box.kind == "STREAM_TABLE" else 14, 6 if box.note else 0
+    said = f"{box.name} ({', '.join(filter(None, (box.kind.replace('_', ' ').lower(), box.note)))})"
+    note = (
+        f'<text x="{x + 10}" y="{y + 27}" font-size="9" fill="#59636e">{_text(_short(box.note, _LONGEST_NOTE))}</text>'
+    )
     return (
         f'<g><title>{_text(said)}</title><rect x="{x}" y="{y}" width="{_WIDTH}" height="{_HEIGHT}" rx="{corner}" '
         f'fill="{_FILL.get(box.kind, "#f6f8fa")}" stroke="{_LINE.get(box.kind, "#6e7781")}"/>'
-        f'<text x="{x + 10}" y="{y + 20}" fill="#1f2328">{_text(short)}</text></g>'
+        f'<text x="{x + 10}" y="{y + 20 - up}" fill="#1f2328">{_text(_short(box.name, _LONGEST))}</text>'
+        f"{note if box.note else ''}</g>"
     )
+
+
+def _short(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def _line(x1: int, y1: int, x2: int, y2: int, *, to_itself: bool) -> str:

@@ -10,9 +10,13 @@ from decimal import Decimal
 import pytest
 
 from spark_trickle.errors import UserError
+from spark_trickle.marks import marks
 from spark_trickle.model.frontier import Frontier, Pin
+from spark_trickle.model.fuse import Blown, Diverged, FuseState
+from spark_trickle.model.gate import Gate
 from spark_trickle.model.refresh import Action, Outcome, RefreshOutcome
-from spark_trickle.model.stream_table import Options, RefreshMode, Source, Status, StreamTable
+from spark_trickle.model.stream_table import Fuse, Options, RefreshMode, Source, Status, StreamTable
+from spark_trickle.model.watermark import WatermarkGroup
 from spark_trickle.names import TableName
 from spark_trickle.views import (
     Explanation,
@@ -165,6 +169,34 @@ def test_the_graph_is_written_as_mermaid_and_as_dot() -> None:
     dot = graph((GraphNode('o"dd', "STREAM_TABLE", ("s",)), GraphNode("s", "TABLE")), "dot").splitlines()
     assert '  "s" -> "o\\"dd";' in dot
     assert '  "s" [shape=cylinder];' in dot
+
+
+def test_the_graph_says_in_each_format_what_is_held_and_why() -> None:
+    blown = Blown(reason="too much", at=NOW, pending=())
+    tables = [
+        stream_table("a", "orders", "b", options=Options(fuse=Fuse.ON), fuse=FuseState(blown=blown)),
+        stream_table("b", "a", diverged=Diverged(since=NOW, by="me", what="skipped")),
+        stream_table("c", "lines", status=Status.SUSPENDED),
+    ]
+    orders, lines = TableName.parse("orders"), TableName.parse("lines")
+    gates = [
+        Gate(source=orders, gated=True, gated_at=NOW, gated_by="etl"),
+        Gate(source=lines, gated=False, gated_at=NOW, gated_by="etl"),
+    ]
+    group = WatermarkGroup(name="books", sources=(orders, lines), created_at=NOW)
+    nodes = nodes_of(tables, marks(tables, gates, [group]))
+    assert {node.name: node.marks for node in nodes} == {
+        "a": ("circle 1", "fuse blown"),
+        "b": ("circle 1", "diverged"),
+        "c": ("suspended",),
+        "lines": ("watermark group books",),
+        "orders": ("gated", "watermark group books"),
+    }
+    assert "├─ orders (table, gated, watermark group books)" in dependency_tree(nodes)
+    assert "(circle 1, diverged)" in graph(nodes)
+    assert '["a<br/>circle 1<br/>fuse blown"]' in graph(nodes, "mermaid")
+    assert '"a" [shape=box, label="a\\ncircle 1\\nfuse blown"];' in graph(nodes, "dot")
+    assert ">circle 1, fuse blown</text>" in graph(nodes, "svg")
 
 
 def test_an_unknown_graph_format_names_the_known_ones() -> None:

@@ -48,5 +48,5 @@ def test_a_circle_is_shown_by_status_explain_why_and_graph(
     assert "circle: down -> up -> down" in show(capsys, "explain", "up", *at)
     assert "up" in show(capsys, "why", "up", *at)
     drawn = show(capsys, "graph", *at)
-    assert "beside\n└─ x (table)\ndown\n└─ up\n" in drawn
+    assert "beside\n└─ x (table)\ndown (circle 1)\n└─ up (circle 1)\n" in drawn
     assert "(drawn above)" in drawn
