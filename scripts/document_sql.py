@@ -12,7 +12,7 @@ from types import ModuleType
 
 from spark_trickle.delta import partitions
 from spark_trickle.delta.rules import RULES, STATEFUL, aggregate, distinct
-from spark_trickle.model.meaning import ALWAYS, OF_VALUES
+from spark_trickle.model.meaning import ALWAYS, OF_READING, OF_VALUES
 from spark_trickle.sql import operators, ties
 from spark_trickle.sql.completed import DECISIONS
 from spark_trickle.sql.determinism import CLOCK, OTHERS
@@ -135,7 +135,9 @@ def _head() -> str:
     lines = [
         f"- Always pinned: {always}.",
         "- Pinned where they are not what Spark has by itself: all other SQL settings that change an answer.",
-        f"- Kept incrementally with any value: {kept}. With others a query is recomputed whole; the reason tells.",
+        f"- Kept incrementally with any value: {kept}.",
+        f"- Kept incrementally where Spark reads the query as it does without them: {_listed(OF_READING)}.",
+        "- With others a query is recomputed whole; the reason tells.",
     ]
     return HEAD.format(settings="\n".join(lines), clock=_listed(CLOCK), random=_listed(OTHERS))
 

@@ -22,6 +22,9 @@ OF_VALUES = frozenset(
         ANSI,
         TIME_ZONE,
         "spark.sql.binaryOutputStyle",
+        "spark.sql.cteRecursionLevelLimit",
+        "spark.sql.cteRecursionRowLimit",
+        "spark.sql.legacy.nullInEmptyListBehavior",
         "spark.sql.decimalOperations.allowPrecisionLoss",
         "spark.sql.legacy.timeParserPolicy",
         "spark.sql.mapKeyDedupPolicy",
@@ -29,6 +32,24 @@ OF_VALUES = frozenset(
     }
 )
 """Settings that change what expressions give, the same ones in a query and in its change, and nothing else."""
+
+OF_READING = frozenset(
+    {
+        "spark.sql.ansi.doubleQuotedIdentifiers",
+        "spark.sql.ansi.enforceReservedKeywords",
+        "spark.sql.groupByAliases",
+        "spark.sql.groupByOrdinal",
+        "spark.sql.legacy.identifierClause",
+        "spark.sql.legacy.parseQueryWithoutEof",
+        "spark.sql.legacy.setopsPrecedence.enabled",
+        "spark.sql.legacy.viewSchemaBindingMode",
+        "spark.sql.legacy.viewSchemaCompensation",
+        "spark.sql.orderByOrdinal",
+        "spark.sql.prioritizeOrdinalResolutionInSort.enabled",
+    }
+)
+"""Settings that decide how a text is read, and nothing after that. What the engine writes itself is read the same with
+and without them; what users write mostly, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +67,9 @@ class Meaning:
         """The namespace of the lake in which unqualified names are; None: they are in another catalog."""
         return self.namespace if self.catalog == LAKE else None
 
-    def read_otherwise(self) -> tuple[str, str] | None:
-        """The first setting that changes how the text of a query is read; None: it is read as Spark does by itself."""
-        for key, value in self.settings:
-            if key not in OF_VALUES and ALWAYS.get(key) != value:
-                return key, value
-        return None
+    def unusual(self) -> list[tuple[str, str]]:
+        """The settings that may change how the text of a query is read, and differ from what Spark has by itself."""
+        return [(key, value) for key, value in self.settings if key not in OF_VALUES and ALWAYS.get(key) != value]
 
     def differs(self, other: Meaning) -> list[str]:
         """What is not the same in another meaning, in words."""

@@ -22,6 +22,7 @@ from spark_trickle.model.meaning import Meaning
 from spark_trickle.model.stream_table import Source
 from spark_trickle.names import LAKE, TableName, is_internal
 from spark_trickle.ports import Analysis
+from spark_trickle.spark.as_usual import read_otherwise
 from spark_trickle.spark.changing import Changing, changing_parts
 from spark_trickle.spark.describing import Describing
 from spark_trickle.spark.failures import sql_errors
@@ -104,7 +105,7 @@ def analyze(workspace: Workspace, query: str, meaning: Meaning, stream_tables: I
         refusal = err
     views = _views(workspace, query, sources) if refusal is not None else sources.views
     changing = changing_parts(workspace, frame, query, views)
-    otherwise = meaning.read_otherwise()
+    otherwise = read_otherwise(workspace, query, meaning, frame)
     if otherwise is not None:
         refusal = refused(Refused.SETTING, name=otherwise[0], value=otherwise[1])
     whole = workspace.kept_whole(tables)
@@ -266,6 +267,8 @@ def _check_types(found: tuple[Column, ...], wanted: tuple[tuple[str, str], ...])
 
 
 def _check_columns(names: list[str]) -> None:
+    if not names:
+        raise UserError("the query has no columns", hint="Leave one of them in")
     seen: set[str] = set()
     for name in names:
         if name.lower() in _OF_ICEBERG:

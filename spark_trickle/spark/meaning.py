@@ -66,6 +66,9 @@ _NOT_MEANING = tuple(
         "leafNodeDefaultParallelism",
     )
 )
+_ONLY_REFUSES = ("spark.sql.crossJoin.enabled",)
+"""What makes an error of a query, and never another answer: a definition that was accepted means the same without it,
+and its change may join where the query does not."""
 
 
 def spoken_in(session: SparkSession) -> Meaning:
@@ -77,7 +80,7 @@ def spoken_in(session: SparkSession) -> Meaning:
         found = {
             key: value
             for key, value in _set(session).items()
-            if _matters(session, key) and not _is_default(session, key, value)
+            if _matters(session, key) and key not in _ONLY_REFUSES and not _is_default(session, key, value)
         }
         for key, default in ALWAYS.items():
             found[key] = str(session.conf.get(key, default))

@@ -77,3 +77,41 @@ def _answer(session: SparkSession, query: str) -> Printed | None:
         return printed(session.sql(query))
     except PySparkException:
         return None
+
+
+def test_a_setting_of_reading_counts_where_it_changes_what_is_read(engine: Engine) -> None:
+    engine.sql(SAMPLE)
+    engine.sql(FIRST)
+    settings = {
+        "groupByAliases": "false",
+        "groupByOrdinal": "false",
+        "orderByOrdinal": "false",
+        "ansi.doubleQuotedIdentifiers": "true",
+        "ansi.enforceReservedKeywords": "true",
+        "legacy.setopsPrecedence.enabled": "true",
+        "crossJoin.enabled": "false",
+    }
+    for setting, value in settings.items():
+        engine.spark.conf.set(f"spark.sql.{setting}", value)
+    same = {
+        "grouped": "SELECT word, COUNT(*) AS n, MAX(amount) AS m FROM sample GROUP BY word HAVING COUNT(*) > 0",
+        "united": "SELECT id FROM sample UNION SELECT id + 1 FROM sample EXCEPT SELECT 7",
+        "joined": "WITH s AS (SELECT id, word FROM sample) SELECT a.id, b.word FROM s a JOIN s b ON a.id = b.id "
+        "ORDER BY a.id LIMIT 2",
+        "numbered": "SELECT id, ROW_NUMBER() OVER (PARTITION BY word ORDER BY id) AS n, 'a\"b\\'c' AS s FROM sample",
+        "outer_values": "SELECT id, (SELECT MAX(b.id) FROM sample b WHERE b.id < a.id) AS m FROM sample a",
+    }
+    other = {
+        "by_position": "SELECT COUNT(*) AS n FROM sample GROUP BY 1",
+        "quoted": 'SELECT id, "word" AS s FROM sample',
+        "later": "SELECT id FROM sample UNION SELECT id + 1 FROM sample INTERSECT SELECT 2",
+    }
+    for name, query in same.items():
+        engine.create_stream_table(name, query, refresh_mode="DIFFERENTIAL")
+    for name, query in other.items():
+        assert engine.create_stream_table(name, query).effective_mode == "FULL", query
+    for change in (SECOND, THIRD, "DELETE FROM sample", FIRST, FIRST):
+        engine.sql(change)
+        for name in (*same, *other):
+            engine.refresh_stream_table(name)
+            assert engine.verify(name).ok, name
