@@ -16,7 +16,7 @@ from spark_trickle.sql.bind import Binding, bind
 from spark_trickle.sql.clauses import check_clauses
 from spark_trickle.sql.free import free
 from spark_trickle.sql.leaves import SourceLeaf
-from spark_trickle.sql.limits import limited
+from spark_trickle.sql.limits import is_order_without_cut, limited
 from spark_trickle.sql.operators import (
     Aggregate,
     Distinct,
@@ -139,12 +139,16 @@ class Builder:
     """What was decided where the text leaves several answers open, for the user to read."""
     kinds: dict[str, str] = field(default_factory=dict)
     """Spark's types of columns of the tree, where they are known."""
+    unkept_orders: list[exp.Expr] = field(default_factory=list)
+    """Queries with an order that cuts nothing. Mostly it means nothing; but a LIMIT right over it would cut in it."""
     mentioned: frozenset[tuple[str, str]] | None = None
     """The names that the text says, as (table or nothing, name), in lower case; None: it may mean any."""
 
     def query(self, node: exp.Expr, ctes: Mapping[str, Cte], outer: Scope | None = None) -> Built:
         """Any query: SELECT, set operation, parenthesised, with or without WITH."""
         ctes = self.with_entries(node, ctes, outer)
+        if is_order_without_cut(node):
+            self.unkept_orders.append(node)
         if isinstance(node, exp.Select):
             return select.select(self, node, ctes, outer or Scope())
         if isinstance(node, exp.Subquery):
@@ -254,6 +258,7 @@ class Builder:
                 self.depth + 1,
                 completions=self.completions,
                 kinds=self.kinds,
+                unkept_orders=self.unkept_orders,
                 mentioned=mentioned(tree),
             )
             return _as_made(inner.query(tree, {}), source).under(qualifier, columns)

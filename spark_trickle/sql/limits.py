@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from spark_trickle.errors import SqlError
 from spark_trickle.sql.bind import Binding, bind
 from spark_trickle.sql.operators import Filter, Item, Limit, Project, column, used
 from spark_trickle.sql.ordering import ascending, check_orderable, decides, ordered_columns
@@ -22,6 +21,8 @@ from spark_trickle.sql.scope import Scope, Visible
 
 if TYPE_CHECKING:
     from spark_trickle.sql.build import Builder
+
+_ORDERS = ("order", "sort", "cluster", "distribute")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,7 @@ def cut_to(builder: Builder, node: exp.Expr, built: Built, cut: Cut, order: list
     if built.one_row and not cut.offset:
         return built
     if not cut.order:
-        raise _without_order(builder, node)
+        _check_left_open(builder, node)
     once: dict[str, exp.Ordered] = {}
     for part in order:
         once.setdefault(part.this.name, part)
@@ -131,6 +132,8 @@ def cut_to(builder: Builder, node: exp.Expr, built: Built, cut: Cut, order: list
         others = ", ".join(shown[name] for name in rest)
         builder.completions.append(
             f"ORDER BY {written} does not decide ties before LIMIT: rows are further ordered by {others}"
+            if written
+            else f"{_keyword(node)} without ORDER BY leaves open which rows stay: they are ordered by {others}"
         )
         order.extend(ascending(name) for name in rest)
     names = dict.fromkeys([*outputs, *(part.this.name for part in order)])
@@ -140,14 +143,27 @@ def cut_to(builder: Builder, node: exp.Expr, built: Built, cut: Cut, order: list
     return Built(Limit(kept, tuple(order), cut.count, cut.offset, where), built.outputs)
 
 
-def _without_order(builder: Builder, node: exp.Expr) -> SqlError:
-    keyword = "LIMIT" if node.args.get("limit") is not None else "OFFSET"
+def is_order_without_cut(node: exp.Expr) -> bool:
+    """Whether a query says an order, and takes all rows of it."""
+    cut = node.args.get("limit") or node.args.get("offset")
+    return not cut and any(node.args.get(clause) for clause in _ORDERS)
+
+
+def _check_left_open(builder: Builder, node: exp.Expr) -> None:
+    """Refuse a LIMIT that leaves open which rows stay, where they are what is asked for, or were given an order below
+    that Spark keeps, although it need not. Inside of a query any rows are right: there they are chosen."""
+    keyword = _keyword(node)
     place = node.args[keyword.lower()]
-    for clause in ("sort", "cluster", "distribute"):
+    for clause in _ORDERS[1:]:
         if node.args.get(clause) is not None:
             what = Refused.LIMIT_OF_PARTS
-            return unsupported(builder.text, place, what, keyword, keyword=keyword, clause=clause.upper())
-    return unsupported(builder.text, place, Refused.LIMIT_WITHOUT_ORDER, keyword, keyword=keyword)
+            raise unsupported(builder.text, place, what, keyword, keyword=keyword, clause=clause.upper())
+    if builder.unkept_orders or (node.parent is None and builder.depth == 0):
+        raise unsupported(builder.text, place, Refused.LIMIT_WITHOUT_ORDER, keyword, keyword=keyword)
+
+
+def _keyword(node: exp.Expr) -> str:
+    return "LIMIT" if node.args.get("limit") is not None else "OFFSET"
 
 
 def _number(clause: exp.Expr | None, keyword: str, text: str) -> int | None:

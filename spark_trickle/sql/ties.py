@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import StrEnum
+from functools import partial
 
 from sqlglot import exp
 
@@ -99,14 +100,28 @@ def numbered(
         there = exp.EQ(this=place, expression=arguments[1].copy())
         # All but one value are NULL: the greatest is that one.
         return exp.Max(this=exp.case().when(there, arguments[0].copy())), lambda found: found
+    if name == "nth_value":
+        pair = _struct(n=place, v=arguments[0])
+        pair = _if_not_null(arguments[0], pair) if ignores else pair
+        return exp.Anonymous(this="collect_list", expressions=[pair]), partial(_at, arguments[1])
     if name in LISTS:
         pair = _if_not_null(arguments[0], _struct(n=place, v=arguments[0]))
         return exp.Anonymous(this="collect_list", expressions=[pair]), _values
+    if name == "collect_set":
+        # The same values whichever row comes first: sorted they are the same set.
+        return bare.copy(), lambda found: exp.Anonymous(this="sort_array", expressions=[found])
     raise unsupported(text, bare, Refused.WINDOW_PEERS, "OVER", name=name)
 
 
 def _field(found: exp.Expr) -> exp.Expr:
     return exp.Dot(this=found, expression=exp.to_identifier("v", quoted=True))
+
+
+def _at(place: exp.Expr, found: exp.Expr) -> exp.Expr:
+    """The value of the pair at a place, from 1, in their order; NULL, if they are fewer."""
+    before = exp.Sub(this=exp.paren(place.copy()), expression=exp.Literal.number(1))
+    ordered = exp.Anonymous(this="array_sort", expressions=[found])
+    return _field(exp.Anonymous(this="get", expressions=[ordered, before]))
 
 
 def _values(found: exp.Expr) -> exp.Expr:

@@ -76,3 +76,5 @@ SELECT region, COUNT(*) OVER () NOT IN (SELECT i.n FROM items i WHERE i.n IS NOT
     GROUP BY region;
 SELECT id, COUNT(*) OVER (PARTITION BY cust) IN (SELECT i.n FROM items i WHERE i.oid = o.id) AS found FROM orders o QUALIFY
     COUNT(*) OVER (PARTITION BY region) IN (SELECT id FROM cust);
+SELECT region, x.c FROM orders o JOIN (SELECT COUNT(*) AS c FROM (SELECT oid FROM items LIMIT 3)) x ON o.qty > x.c;
+SELECT c.id, (SELECT COUNT(*) FROM (SELECT o.qty FROM orders o WHERE o.cust = c.id OFFSET 1) x) AS rest FROM cust c;

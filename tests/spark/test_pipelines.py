@@ -144,7 +144,13 @@ def test_d11_a_column_that_is_added_may_change_what_a_query_means(engine: Engine
 def test_d13_rows_that_are_chosen_at_will_are_refused_or_always_the_same(engine: Engine) -> None:
     with_rows(engine)
     with pytest.raises(UserError, match="LIMIT without ORDER BY"):
-        keep(engine, some="SELECT g FROM (SELECT g FROM t LIMIT 2)")
+        keep(engine, some="SELECT g FROM t LIMIT 2")
+    keep(engine, chosen="SELECT g FROM (SELECT g FROM t LIMIT 2)")
+    assert values(engine, "SELECT * FROM chosen") == [(None,), (None,)]
+    engine.sql("DELETE FROM t WHERE g IS NULL; INSERT INTO t VALUES (0, '0', 0)")
+    assert engine.refresh_stream_table("chosen").action is Action.DIFFERENTIAL
+    assert values(engine, "SELECT * FROM chosen") == [("0",), ("a",)]
+    assert engine.verify("chosen").ok
 
 
 def test_d14_d15_d16_texts_names_and_comments_that_look_like_ours_are_only_that(engine: Engine) -> None:

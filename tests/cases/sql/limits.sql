@@ -79,10 +79,18 @@ LIMIT 3
 ---- UnsupportedSqlError
 LIMIT without ORDER BY cannot be kept incrementally: which rows it leaves is open (line 2, column 1). Add ORDER BY: with an order it is kept incrementally
 
--- title: offset without an order
+-- title: offset without an order, inside
 SELECT id FROM (SELECT id FROM orders OFFSET 3)
+---- tree
+Project [id]
+  Limit all after 3 by [id]
+    Project [id]
+      Scan orders [id]
+
+-- title: limit of rows that were ordered before
+SELECT id FROM (SELECT id FROM (SELECT id, qty FROM orders ORDER BY qty) LIMIT 3)
 ---- UnsupportedSqlError
-OFFSET without ORDER BY cannot be kept incrementally: which rows it leaves is open (line 1, column 39). Add ORDER BY: with an order it is kept incrementally
+LIMIT without ORDER BY cannot be kept incrementally: which rows it leaves is open (line 1, column 74). Add ORDER BY: with an order it is kept incrementally
 
 -- title: limit of parts
 SELECT id FROM orders SORT BY id LIMIT 3
@@ -98,3 +106,13 @@ LIMIT LENGTH('abc') cannot be kept incrementally: it is not a plain number (line
 SELECT id FROM orders ORDER BY 2 LIMIT 3
 ---- SqlError
 ORDER BY 2: there are 1 output columns (line 1, column 32)
+
+-- title: of a subquery, without an order
+SELECT id, (SELECT name FROM cust LIMIT 1) AS c FROM orders
+---- tree
+Project [id, name AS c]
+  LeftJoin
+    Scan orders [id]
+    Limit 1 by [name]
+      Project [name]
+        Scan cust [name]

@@ -158,10 +158,10 @@ SELECT id, (SELECT hll_sketch_agg(n) FROM items WHERE oid = o.id) AS s FROM orde
 ---- UnsupportedSqlError
 hll_sketch_agg in a correlated subquery cannot be kept incrementally: over no rows it is not NULL (line 1, column 20). Group by the compared columns in a subquery in FROM, and LEFT JOIN that
 
--- title: the second of a range
-SELECT nth_value(region, 2) OVER (PARTITION BY cust ORDER BY qty RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) AS x FROM orders
+-- title: a sketch of a range
+SELECT hll_sketch_agg(region) OVER (PARTITION BY cust ORDER BY qty RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) AS x FROM orders
 ---- UnsupportedSqlError
-nth_value over a RANGE of rows cannot be kept incrementally: rows that tie belong to it in no order (line 1, column 8). Write a frame of ROWS, such as ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+hll_sketch_agg over a RANGE of rows cannot be kept incrementally: rows that tie belong to it in no order (line 1, column 8). Write a frame of ROWS, such as ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
 
 -- title: a correlated recursion
 SELECT id FROM orders o WHERE EXISTS (WITH RECURSIVE t AS (SELECT o.id AS n UNION ALL SELECT n + 1 FROM t WHERE n < 5) SELECT n FROM t)

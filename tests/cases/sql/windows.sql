@@ -104,3 +104,25 @@ SELECT id, MAX_BY(region, qty) OVER (PARTITION BY cust ORDER BY id) AS m, MODE(q
 Project [id, max_by_qty AS m, mode_qty AS o, listagg_region AS l]
   Window by [cust] compute [MAX_BY(region, CASE WHEN NOT qty IS NULL THEN STRUCT(qty, region) END) OVER (PARTITION BY cust ORDER BY id) AS max_by_qty, MODE(qty, TRUE) OVER (PARTITION BY cust) AS mode_qty, LISTAGG(region, ',') WITHIN GROUP (ORDER BY qty, region) OVER (PARTITION BY cust) AS listagg_region]
     Scan orders [id, cust, region, qty]
+
+-- title: the second of a range that does not begin at the first row
+SELECT nth_value(region, 2) IGNORE NULLS OVER (PARTITION BY cust ORDER BY qty RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) AS x FROM orders
+---- tree
+Project [GET(ARRAY_SORT(nth_value_region), (2) - 1).v AS x]
+  Window by [cust] compute [COLLECT_LIST(CASE WHEN NOT region IS NULL THEN STRUCT(row_number AS n, region AS v) END) OVER (PARTITION BY cust ORDER BY qty RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) AS nth_value_region]
+    Window by [cust] compute [ROW_NUMBER() OVER (PARTITION BY cust ORDER BY qty, region) AS row_number]
+      Scan orders [cust, region, qty]
+
+-- title: a set of a range
+SELECT collect_set(region) OVER (PARTITION BY cust ORDER BY qty) AS x FROM orders
+---- tree
+Project [SORT_ARRAY(collect_set_region) AS x]
+  Window by [cust] compute [COLLECT_SET(region) OVER (PARTITION BY cust ORDER BY qty) AS collect_set_region]
+    Scan orders [cust, region, qty]
+
+-- title: an interval of several parts is one bound
+SELECT SUM(qty) OVER (PARTITION BY cust ORDER BY timestamp_seconds(qty) RANGE BETWEEN INTERVAL 1 DAY 2 HOURS PRECEDING AND CURRENT ROW) AS x FROM orders
+---- tree
+Project [sum_qty AS x]
+  Window by [cust] compute [SUM(qty) OVER (PARTITION BY cust ORDER BY TIMESTAMP_SECONDS(qty) RANGE BETWEEN INTERVAL '1 DAY 2 HOURS' PRECEDING AND CURRENT ROW) AS sum_qty]
+    Scan orders [cust, qty]
