@@ -9,10 +9,12 @@ from typing import Any, ClassVar
 from sqlglot import exp, parse
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, TokenError
+from sqlglot.generators.spark import SparkGenerator
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from spark_trickle.errors import SqlError, UnsupportedSqlError
+from spark_trickle.sql.intervals import IntervalParser
 from spark_trickle.sql.pipes import PipeParser
 from spark_trickle.sql.refusals import Refused, refused
 
@@ -34,7 +36,10 @@ class TrickleSpark(Spark):
             suffix: kind for suffix, kind in Spark.Tokenizer.NUMERIC_LITERALS.items() if suffix != "BD"
         }
 
-    class Parser(PipeParser):
+    class Generator(SparkGenerator):
+        TYPE_MAPPING: ClassVar[dict[Any, Any]] = {**SparkGenerator.TYPE_MAPPING, exp.DType.TIME: "TIME"}
+
+    class Parser(IntervalParser, PipeParser):
         COLON_IS_VARIANT_EXTRACT = True
         RANGE_PARSERS: ClassVar[dict[Any, Any]] = {
             kind: read for kind, read in SparkParser.RANGE_PARSERS.items() if kind != TokenType.FOR
@@ -46,7 +51,11 @@ class TrickleSpark(Spark):
         UNARY_PARSERS: ClassVar[dict[Any, Any]] = {
             **SparkParser.UNARY_PARSERS,
             TokenType.DASH: lambda self: _negative(self._parse_unary()),
+            # No decoration: it makes a number of a text.
+            TokenType.PLUS: lambda self: exp.Anonymous(this="positive", expressions=[self._parse_unary()]),
         }
+        ARRAY_CONSTRUCTORS: ClassVar[dict[str, Any]] = {}  # `array(1, 2)[0]` and `list[0]` are elements, and no arrays
+        NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {}  # `current_user` may be a column: Spark looks for one first
         FUNCTIONS: ClassVar[dict[str, Any]] = {name: SparkParser.FUNCTIONS[name] for name in _UNDERSTOOD}
         FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
             name: SparkParser.FUNCTION_PARSERS[name] for name in _SPECIAL_SYNTAX

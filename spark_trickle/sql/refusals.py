@@ -24,6 +24,11 @@ class Refused(Enum):
     """All of them, by name."""
 
     # The select list and expressions
+    FIELD_LEFT_OUT = Refusal(
+        "* EXCEPT ({name})",
+        "it leaves a field out of a struct",
+        "Leave the whole column out, and put the other fields together with named_struct(...)",
+    )
     STAR_REPLACE = Refusal("* REPLACE", "Spark does not have it", "Name the columns")
     UNKNOWN_FIELDS = Refusal("{name}.*", "its fields are not known here", "Name the fields")
     STAR_IN_EXPRESSION = Refusal("* in an expression", "it stands for several columns", "Name the columns")

@@ -8,6 +8,7 @@ from decimal import Decimal
 from sqlglot import exp
 
 from spark_trickle.sql.known_types import Kinds, fields, type_of
+from spark_trickle.sql.left_out import columns_left_out, fields_left_out
 from spark_trickle.sql.operators import column, dotted
 from spark_trickle.sql.scope import Scope
 
@@ -62,19 +63,19 @@ def variant_path(node: exp.Expr) -> exp.Expr | None:
     return exp.Anonymous(this="variant_get", expressions=arguments)
 
 
-def without_stars(node: exp.Expr, scope: Scope, kinds: Kinds) -> None:
+def without_stars(node: exp.Expr, scope: Scope, kinds: Kinds, text: str) -> None:
     """`struct(*)`, `count(DISTINCT t.*)` and `concat(s.*)` with the columns or fields that the star stands for."""
     if isinstance(node, exp.Count) and not isinstance(node.this, exp.Star):
-        values = _expanded([node.this, *node.expressions], scope, kinds, named=False)
+        values = _expanded([node.this, *node.expressions], scope, kinds, text, named=False)
         if len(values) > 1:
             node.set("this", values[0])
             node.set("expressions", values[1:])
     elif isinstance(node, (exp.Anonymous, exp.Distinct)):
         named = isinstance(node, exp.Anonymous) and node.name.lower() == "struct"
-        node.set("expressions", _expanded(node.expressions, scope, kinds, named=named))
+        node.set("expressions", _expanded(node.expressions, scope, kinds, text, named=named))
 
 
-def _expanded(parts: list[exp.Expr], scope: Scope, kinds: Kinds, *, named: bool) -> list[exp.Expr]:
+def _expanded(parts: list[exp.Expr], scope: Scope, kinds: Kinds, text: str, *, named: bool) -> list[exp.Expr]:
     written: list[exp.Expr] = []
     for part in parts:
         star = part.this if isinstance(part, exp.Column) else part
@@ -82,9 +83,13 @@ def _expanded(parts: list[exp.Expr], scope: Scope, kinds: Kinds, *, named: bool)
             written.append(part)
             continue
         qualifier = tuple(name.name for name in part.parts[:-1]) if isinstance(part, exp.Column) else ()
-        left_out = {found.name.lower() for found in star.args.get("except_") or ()}
-        found = [(v.name, column(v.column)) for v in scope.star(qualifier)] or _fields(qualifier, scope, kinds)
-        chosen = [(name, value) for name, value in found if name.lower() not in left_out]
+        columns = scope.star(qualifier)
+        left_out = columns_left_out(star, scope, text) if columns else fields_left_out(star, text)
+        chosen = (
+            [(v.name, column(v.column)) for v in columns if v.column not in left_out]
+            if columns
+            else [(name, value) for name, value in _fields(qualifier, scope, kinds) if name.lower() not in left_out]
+        )
         if not chosen:
             written.append(part)  # what it stands for is not known: it is refused as it is
         for name, value in chosen:

@@ -6,6 +6,7 @@ from sqlglot import exp
 
 from spark_trickle.sql.bind import Binding, bind
 from spark_trickle.sql.known_types import Kinds, fields, type_of
+from spark_trickle.sql.left_out import columns_left_out, fields_left_out
 from spark_trickle.sql.operators import column, dotted
 from spark_trickle.sql.parse import unsupported, wrong
 from spark_trickle.sql.pipes import PIPED
@@ -24,11 +25,11 @@ def starred(entry: exp.Expr, where: Binding, kinds: Kinds) -> list[tuple[str, ex
     replaced = {found.alias.lower(): found.this for found in star.args.get("replace") or ()}
     if star.args.get("rename") or (replaced and not star.meta.get(PIPED)):
         raise unsupported(where.text, entry, Refused.STAR_REPLACE)
-    left_out = {column.name.lower() for column in star.args.get("except_") or ()}
     found = where.scope.star(qualifier)
     if found:
+        left_out = columns_left_out(star, where.scope, where.text)
         values = {name: bind(value, where) for name, value in replaced.items()}
-        return [(v.name, values.get(v.name.lower(), column(v.column))) for v in found if v.name.lower() not in left_out]
+        return [(v.name, values.get(v.name.lower(), column(v.column))) for v in found if v.column not in left_out]
     written = ".".join(qualifier)
     if not qualifier or where.scope.find(qualifier) is None:
         raise wrong(where.text, entry, f"'{written}' in '{written}.*' is no table of this query")
@@ -36,4 +37,5 @@ def starred(entry: exp.Expr, where: Binding, kinds: Kinds) -> list[tuple[str, ex
     known = fields(type_of(base, kinds))
     if not known:
         raise unsupported(where.text, entry, Refused.UNKNOWN_FIELDS, name=written)
+    left_out = fields_left_out(star, where.text)
     return [(name, dotted([name], base.copy())) for lowered, (name, _) in known.items() if lowered not in left_out]

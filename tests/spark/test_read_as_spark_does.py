@@ -145,3 +145,57 @@ def test_outer_joins_of_united_rows_are_kept_though_spark_cannot_plan_exists_ove
             "WHERE c.a < 3",
         ],
     )
+
+
+def test_signs_parts_and_names_mean_what_they_mean_to_spark(engine: Engine) -> None:
+    load(engine)
+    engine.sql("CREATE VIEW odd AS SELECT id AS current_date, v AS current_timestamp, k AS localtimestamp FROM t")
+    moment = "timestamp_seconds(v * 3600)"
+    keep(
+        engine,
+        [
+            f"SELECT id, {moment} - INTERVAL 1 DAY 2 HOURS AS a, DATE '2024-03-01' - INTERVAL '1' YEAR '2' MONTH AS b "
+            "FROM t",
+            f"SELECT id FROM t WHERE {moment} - INTERVAL 1 HOUR 30 MINUTES > timestamp_seconds(3600)",
+            f"SELECT id, SUM(v) OVER (PARTITION BY k ORDER BY {moment} RANGE BETWEEN INTERVAL 1 HOUR 1 MINUTE "
+            "PRECEDING AND INTERVAL 1 HOUR 0 MINUTES FOLLOWING) AS s FROM t",
+            "SELECT current_date AS d, MAX(current_timestamp) AS m FROM odd WHERE localtimestamp <> 'z' GROUP BY "
+            "current_date",
+            "SELECT id, +k AS p FROM (SELECT id, CAST(v AS STRING) AS k FROM t)",
+            "SELECT id, concat(+k, '!') AS p FROM (SELECT id, CAST(v AS STRING) AS k FROM t)",
+            "SELECT id, concat(array(k, 'q')[0], '!') AS e FROM t WHERE array(v, 7)[0] > 1",
+            "SELECT * EXCEPT (u.k, v, s) FROM t JOIN u ON t.k = u.k",
+            "SELECT COUNT(*) AS n, MAX(k) AS m FROM (SELECT DISTINCT * EXCEPT (t.k, id, v, s) FROM t JOIN u ON t.k = "
+            "u.k)",
+            "SELECT id, nth_value(v, 2) IGNORE NULLS OVER (PARTITION BY k ORDER BY id RANGE BETWEEN 3 PRECEDING AND 1 "
+            "FOLLOWING) AS n FROM t",
+            "SELECT id, collect_set(v) OVER (PARTITION BY k ORDER BY id) AS c FROM t WHERE v IS NOT NULL",
+        ],
+    )
+
+
+def test_what_a_limit_inside_leaves_open_is_chosen_always_the_same(engine: Engine) -> None:
+    load(engine)
+    queries = {
+        "SELECT id, (SELECT w FROM u LIMIT 1) AS c FROM t": "SELECT id, (SELECT MIN(w) FROM u) AS c FROM t",
+        "SELECT id, x.w FROM t, LATERAL (SELECT w FROM u WHERE u.k = t.k LIMIT 1) x": "SELECT t.id, MIN(w) AS w FROM t "
+        "JOIN u ON u.k = t.k GROUP BY t.id",
+        "SELECT k, COUNT(*) AS n FROM (SELECT k FROM t OFFSET 1) GROUP BY k": "SELECT k, COUNT(*) AS n FROM (SELECT k "
+        "FROM t ORDER BY k OFFSET 1) GROUP BY k",
+        "SELECT id FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k LIMIT 1)": "SELECT id FROM t WHERE k IN "
+        "(SELECT k FROM u)",
+    }
+    for number, query in enumerate(queries):
+        made = engine.create_stream_table(f"s{number}", query, refresh_mode="DIFFERENTIAL")
+        assert "EXISTS" in query or any("leaves open which rows stay" in notice for notice in made.notices)
+    for changes in CHANGES:
+        for change in changes:
+            engine.sql(change.replace("('y', NULL)", "('y', 6)"))
+        for number, chosen in enumerate(queries.values()):
+            assert engine.refresh_stream_table(f"s{number}").action in (Action.DIFFERENTIAL, Action.NO_DATA)
+            assert engine.verify(f"s{number}").ok
+            assert rows(engine, f"SELECT * FROM s{number}") == rows(engine, chosen), chosen
+    engine.create_stream_table("whole", "SELECT id FROM t LIMIT 1")
+    assert engine.explain("whole").mode == "FULL"
+    ordered = "SELECT id FROM (SELECT id FROM (SELECT id FROM t ORDER BY v DESC) LIMIT 1)"
+    assert engine.explain_query(ordered).mode == "FULL", "Spark cuts in the order below, and nobody has to"

@@ -97,3 +97,28 @@ SELECT struct(info.*, 1 AS one) AS s, coalesce(info.b.*) AS n FROM nested
 ---- tree
 Project [STRUCT(info.a AS a, info.b AS b, 1 AS one) AS s, COALESCE(info.b.c) AS n]
   Scan nested [info]
+
+-- title: an interval of several parts is taken away whole
+SELECT timestamp_seconds(qty) - INTERVAL '1' DAY 2 HOURS -3 MINUTES AS t, +region AS r, id - - +qty AS m FROM orders
+---- tree
+Project [TIMESTAMP_SECONDS(qty) - INTERVAL '1 DAY 2 HOURS -3 MINUTES' AS t, POSITIVE(region) AS r, id - -POSITIVE(qty) AS m]
+  Scan orders [id, region, qty]
+
+-- title: names of functions without parentheses are columns first
+SELECT current_date, session_user FROM (SELECT id AS current_date, region AS session_user FROM orders)
+---- tree
+Project [id AS current_date, region AS session_user]
+  Scan orders [id, region]
+
+-- title: a star leaves out what its name means
+SELECT * EXCEPT (orders.id, tier) FROM orders JOIN cust ON cust.id = orders.cust
+---- tree
+Project [cust, region, amount, qty, price, id_2 AS id, name]
+  Join id_2 = cust
+    Scan orders [cust, region, amount, qty, price]
+    Scan cust [id AS id_2, name]
+
+-- title: a star does not take structs apart
+SELECT * EXCEPT (info.a) FROM nested
+---- UnsupportedSqlError
+* EXCEPT (info.a) cannot be kept incrementally: it leaves a field out of a struct (line 1, column 8). Leave the whole column out, and put the other fields together with named_struct(...)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spark_trickle.errors import SqlError
-from spark_trickle.sql.parse import parse_query
+from spark_trickle.sql.parse import TrickleSpark, parse_query
 
 SAME = """
 date_sub(d, a - b)
@@ -28,6 +28,11 @@ a - (b - c)
 a IS DISTINCT FROM b
 CAST(a AS DECIMAL(10, 2))
 arr[0]
+array(a, b)[0]
+list[1]
+interval '1 day -2 hours'
+positive(a)
+current_user
 """.strip().split("\n")
 
 
@@ -35,6 +40,10 @@ arr[0]
 def test_an_expression_is_written_as_it_was_read(expression: str) -> None:
     written = parse_query(f"SELECT {expression}").selects[0].sql(dialect="spark", normalize_functions=False)
     assert written.lower() == expression.lower()
+
+
+def test_a_time_of_day_is_no_moment() -> None:
+    assert parse_query("SELECT TIME '10:00:00'").sql(dialect=TrickleSpark) == "SELECT CAST('10:00:00' AS TIME)"
 
 
 def test_a_doubled_quote_is_a_quote() -> None:

@@ -23,6 +23,7 @@ TOLD_BY_SPARK = {
 
 REWRITTEN = {
     Refused.STAR_REPLACE: "SELECT 1 AS id, cust FROM orders",
+    Refused.FIELD_LEFT_OUT: "SELECT * EXCEPT (info), named_struct('b', info.b) AS info FROM nested",
     Refused.UNKNOWN_FIELDS: "SELECT s.a FROM (SELECT from_json(name, 'a int') AS s FROM cust)",
     Refused.STAR_IN_EXPRESSION: "SELECT id + qty AS x FROM orders",
     Refused.PARAMETER: "SELECT id FROM orders WHERE id = 3",
