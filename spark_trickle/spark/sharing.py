@@ -20,6 +20,7 @@ from pyspark.sql import types as t
 
 from spark_trickle.delta.plan import WEIGHT
 from spark_trickle.names import TableName, quote
+from spark_trickle.spark.failures import spark_errors
 from spark_trickle.spark.local import fetch, hand_back, travels
 from spark_trickle.spark.parallel import in_parallel
 from spark_trickle.spark.readers import Columns
@@ -158,7 +159,8 @@ class SharedChanges:
         with recent.turns.of(change.span.uuid):
             had = self._here(source, change, columns)
             if had is None:
-                had = self._brought(change, self._names(source, columns)) or self._brought(change, columns)
+                with spark_errors(f"reading what changed in '{source}'"):
+                    had = self._brought(change, self._names(source, columns)) or self._brought(change, columns)
                 if had is not None:
                     self._shared.fetched[source] = had
                     recent.kept.put(had.span, had)

@@ -96,6 +96,22 @@ def test_a_table_whose_folder_cannot_be_written_stops_the_whole_group_until_it_i
         succeeds(engine, ([1, 2, 3], [10, 20, 30]))
 
 
+def test_a_file_that_is_away_is_named_and_no_bug_of_ours_and_when_it_is_back_it_goes_on(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """What several read of a change is brought once, before any of them computes."""
+    with parser(spark, tmp_path) as engine:
+        before = set(tmp_path.glob("default/texts/data/*.parquet"))
+        engine.sql("INSERT INTO texts VALUES (3, '30')")
+        (file,) = set(tmp_path.glob("default/texts/data/*.parquet")) - before
+        away = file.with_name("away")
+        file.rename(away)
+        said = fails(engine, ComputeError)
+        assert "'texts'" in said and file.name in said
+        away.rename(file)
+        succeeds(engine, ([1, 2, 3], [10, 20, 30]))
+
+
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of its own, of a few megabytes."""

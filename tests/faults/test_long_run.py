@@ -40,7 +40,8 @@ pytestmark = pytest.mark.spark
 LONG = int(os.environ.get("TRICKLE_LONG_RUN", "0"))
 MOST_SECONDS = float(os.environ.get("TRICKLE_LONG_SECONDS", "inf"))
 SEED = int(os.environ.get("TRICKLE_LONG_SEED", "1"))
-PROGRESS_SECONDS = 300.0
+PROGRESS_SECONDS = 1200.0
+"""Until it is sure that nobody gets on: the first ticks of a cold JVM may take minutes where much else runs."""
 NOBODY_SECONDS = 60.0
 """Until a scheduler that was killed is replaced."""
 SETTLING = 6
