@@ -66,7 +66,7 @@ def completed(
 ) -> tuple[JsonObject, JsonObject]:
     """The two events of a refresh that ended well."""
     inputs = [
-        _dataset(namespace, str(pin.table), {} if pin.snapshot_id is None else _version(pin.snapshot_id))
+        _dataset(namespace, str(pin.table), {} if pin.version is None else _version(pin.version))
         for pin in outcome.frontier.pins
     ]
     rows = {"rowCount": outcome.rows_inserted}

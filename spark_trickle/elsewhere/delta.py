@@ -34,7 +34,7 @@ from spark_trickle.elsewhere.delta_log import (
 )
 from spark_trickle.elsewhere.files import Files
 from spark_trickle.elsewhere.footers import FooterError, Footers
-from spark_trickle.model.borrowed import BorrowedVersion, DataFile, Deletes, Follows, Step
+from spark_trickle.model.borrowed import BorrowedVersion, DataFile, Deletes, Follows, Step, version_id
 
 PREFIX = "delta:"
 KEPT = 4
@@ -84,7 +84,7 @@ class DeltaTables:
 
     def window(self, since: Sequence[str], until: str) -> tuple[list[Step], dict[int, str]]:
         """The versions between which changes are told: older ones, those on the way where something else happened than
-        before, the last one. Of those that can no longer be read, why.
+        before, the last one. Of those that can no longer be read, by their ids, why.
         """
         place, last, stamp = _parts(until)
         files = self._files_of(place)
@@ -100,13 +100,13 @@ class DeltaTables:
                 if (number, stamped) != (last, stamp):
                     found[number] = self._older(files, log, each, end)
             except LogError as err:
-                gone[number] = str(err)
+                gone[version_id(number, stamped)] = str(err)
         steps = [Step(version) for number, version in sorted(found.items()) if number > last]
         before = sorted(number for number in found if number < last)
         try:
             way = self._way(files, place, log, before, end) if before else [Step(end)]
         except LogError as err:
-            gone.update(dict.fromkeys(before, str(err)))
+            gone.update(dict.fromkeys((found[number].id for number in before), str(err)))
             way = [Step(end)]
         return steps + way, gone
 
@@ -115,6 +115,11 @@ class DeltaTables:
         log = read_log(self._files_of(place), place)
         stamp = log.stamp(number)
         return None if stamp is None else _location(place, number, stamp)
+
+    def id_of(self, location: str) -> int:
+        """What Iceberg calls a version, which need not be there any more."""
+        _, number, stamp = _parts(location)
+        return version_id(number, stamp)
 
     def _older(self, files: Files, log: Log, location: str, end: BorrowedVersion) -> BorrowedVersion:
         """An older version, of which all files are there that the last one does not have."""

@@ -38,7 +38,11 @@ class SourceFormat(Protocol):
         ...
 
     def window(self, since: Sequence[str], until: str) -> tuple[list[Step], dict[int, str]]:
-        """Older versions, what matters of those in between, and a last one; of those that are gone, why."""
+        """Older versions, what matters of those in between, and a last one; why others are gone, by their ids."""
+        ...
+
+    def id_of(self, location: str) -> int:
+        """What Iceberg calls a version, which need not be there any more."""
         ...
 
     def notices(self, location: str) -> list[str]:
@@ -91,6 +95,9 @@ class Formats:
         if found is None:
             raise NotFoundError(f"version {number} of", table)
         return found
+
+    def id_of(self, location: str) -> int:
+        return self._kind(location).id_of(location)
 
     def notices(self, table: TableName, location: str) -> list[str]:
         try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from hashlib import blake2b
 from typing import Any
 
 
@@ -47,6 +48,13 @@ class Shape:
     partitioned_by: tuple[str, ...] = ()
 
 
+def version_id(number: int, stamp: str) -> int:
+    """What Iceberg calls a version. Not its number: a table that is restored from a backup and written again has other
+    versions of the same numbers, and whatever is remembered of one is remembered by this.
+    """
+    return int.from_bytes(blake2b(f"{number} {stamp}".encode(), digest_size=8).digest()) >> 1
+
+
 @dataclass(frozen=True, slots=True)
 class BorrowedVersion:
     """One version of a table."""
@@ -57,6 +65,10 @@ class BorrowedVersion:
     """Tells it from another history's version of the same number."""
     shape: Shape
     files: tuple[DataFile, ...] = field(repr=False)
+
+    @property
+    def id(self) -> int:
+        return version_id(self.number, self.stamp)
 
 
 class Follows(StrEnum):

@@ -22,6 +22,12 @@ class Pin:
     location: str
     """The metadata file. Equal locations mean equal versions, without opening either."""
 
+    @property
+    def version(self) -> int | None:
+        """What people call it: its snapshot, or the number that the table's own kind gives it."""
+        numbered = _NUMBERED.search(self.location)
+        return self.snapshot_id if numbered is None else int(numbered.group(1) or numbered.group(2))
+
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
@@ -35,7 +41,7 @@ class Pointer:
 
 @dataclass(frozen=True)
 class Frontier(Mapping[str, int | None]):
-    """One pin per source. Reads as a mapping from the source's name to its snapshot id."""
+    """One pin per source. Reads as a mapping from the source's name to its version."""
 
     pins: tuple[Pin, ...] = ()
 
@@ -47,7 +53,7 @@ class Frontier(Mapping[str, int | None]):
         pin = shown or self.of(TableName.parse(name))
         if pin is None:
             raise KeyError(name)
-        return pin.snapshot_id
+        return pin.version
 
     def __iter__(self) -> Iterator[str]:
         return (str(pin.table) for pin in self.pins)
@@ -59,9 +65,11 @@ class Frontier(Mapping[str, int | None]):
         return hash(self.pins)
 
     def __str__(self) -> str:
-        return ", ".join(f"{pin.table}@{pin.snapshot_id}" for pin in self.pins) or "nothing"
+        return ", ".join(f"{pin.table}@{pin.version}" for pin in self.pins) or "nothing"
 
 
+_NUMBERED = re.compile(r"\Adelta:.*/_delta_log/(\d{20})\.json#[\d.]+\Z|\Aunversioned:.*#(\d+)\Z", re.DOTALL)
+"""Places of versions of tables that are not Iceberg's."""
 _COMMIT = re.compile(r"(?:(\d+)-[^/]*|/v(\d+)(?:\.gz)?\.metadata\.json(?:\.gz)?|/_delta_log/(\d{20})\.json#[\d.]+)\Z")
 
 

@@ -97,7 +97,7 @@ def summary_of(table: StreamTable, frontier: Frontier) -> dict[str, str]:
     """What the staged snapshot says of itself, so that the data tells which versions it is the answer for."""
     return {
         "trickle.stream-table": str(table.name),
-        "trickle.frontier": json.dumps({str(pin.table): pin.snapshot_id for pin in frontier.pins}),
+        "trickle.frontier": json.dumps({str(pin.table): pin.version for pin in frontier.pins}),
     }
 
 

@@ -153,7 +153,7 @@ def _versions(
                 source=str(source),
                 kind="STREAM_TABLE" if source in moment.tables else kinds.get(source, "TABLE"),
                 state=None if row is None else row.state,
-                snapshot_id=None if snapshot is None else str(snapshot),
+                snapshot_id=None if pin is None or pin.version is None else str(pin.version),
                 snapshot_at=None if known is None else known.at(snapshot),
                 snapshots_behind=behind,
                 versions_behind=None if pin is None or head is None else _versions_between(pin.location, head.location),

@@ -76,7 +76,7 @@ def _of_borrowed(
             begin = formats.called(table, end, since)
             steps, gone = formats.window(table, [begin], end)
             first = next((step.version for step in steps if step.version.number == since), steps[-1].version)
-            start = Pin(table, first.uuid, since, first.shape.id, begin)
+            start = Pin(table, first.uuid, formats.id_of(begin), first.shape.id, begin)
         java = borrowing.table(spark, str(table), end, steps, gone)
         feed = ChangeFeed(spark)
         return _shown(feed, table, feed.window_of(java, table, start))

@@ -55,7 +55,7 @@ class Borrowing:
         """
         self._most = most
         self._folder: Path | None = None
-        self._written: dict[tuple[str, int, str, int], _Written] = {}
+        self._written: dict[tuple[str, int, int], _Written] = {}
         self._lock = threading.Lock()
 
     def table(
@@ -66,7 +66,7 @@ class Borrowing:
         Args:
             shown: its name, in errors.
             location: what its version is called.
-            gone: versions that cannot be read, and why.
+            gone: versions that cannot be read, by their ids, and why.
         """
         with self._lock:
             try:
@@ -98,12 +98,12 @@ class Borrowing:
             written = self._write(version, spec)
             has_deletes = has_deletes or written.has_deletes
             snapshots.append(_snapshot(step, f"file:{written.paths[0]}", before if step.linear else None))
-            before = version.number
+            before = version.id
         spec_of_last = by_partitions[_spec_key(last.shape.schema, last.shape.partitioned_by)]
         properties = {
             **_SETTINGS,
             "schema.name-mapping.default": json.dumps(_mapping([step.version for step in steps])),
-            **{f"{GONE}.{number}": why for number, why in gone.items()},
+            **{f"{GONE}.{version}": why for version, why in gone.items()},
         }
         return {
             "format-version": 3 if has_deletes else 2,
@@ -120,15 +120,15 @@ class Borrowing:
             "default-sort-order-id": 0,
             "sort-orders": [{"order-id": 0, "fields": []}],
             "properties": properties,
-            "current-snapshot-id": last.number,
-            "refs": {"main": {"snapshot-id": last.number, "type": "branch"}},
+            "current-snapshot-id": last.id,
+            "refs": {"main": {"snapshot-id": last.id, "type": "branch"}},
             "snapshots": snapshots,
             **({"next-row-id": 0} if has_deletes else {}),
         }
 
     def _write(self, version: BorrowedVersion, spec: Mapping[str, Any]) -> _Written:
         """Put the manifests of a version where Iceberg finds them."""
-        key = (version.uuid, version.number, version.stamp, int(spec["spec-id"]))
+        key = (version.uuid, version.id, int(spec["spec-id"]))
         known = self._written.pop(key, None)
         if known is None:
             name = blake2b(repr((key, version.shape.id)).encode(), digest_size=12).hexdigest()
@@ -138,7 +138,7 @@ class Borrowing:
                 path.write_bytes(manifest.body)
                 made.append((f"file:{path}", manifest))
             listed = self._place() / f"{name}.avro"
-            listed.write_bytes(manifest_list(version.number, int(spec["spec-id"]), made))
+            listed.write_bytes(manifest_list(version.id, int(spec["spec-id"]), made))
             manifests = (Path(path.removeprefix("file:")) for path, _ in made)
             known = _Written((listed, *manifests), any(manifest.content for _, manifest in made))
         self._written[key] = known
@@ -163,7 +163,7 @@ def _snapshot(step: Step, path: str, parent: int | None) -> dict[str, Any]:
     version = step.version
     deleted = sum(file.deletes.rows for file in version.files if file.deletes is not None)
     return {
-        "snapshot-id": version.number,
+        "snapshot-id": version.id,
         **({} if parent is None else {"parent-snapshot-id": parent}),
         "sequence-number": SEQUENCE,
         "timestamp-ms": 0,

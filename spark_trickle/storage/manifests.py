@@ -87,8 +87,8 @@ def manifests_of(version: BorrowedVersion, spec: Mapping[str, Any]) -> list[Mani
         "partition-spec-id": str(spec["spec-id"]),
         "format-version": "3",
     }
-    data = [_data_entry(version.number, file, kinds) for file in version.files]
-    deletes = [_delete_entry(version.number, file, kinds) for file in version.files if file.deletes is not None]
+    data = [_data_entry(version.id, file, kinds) for file in version.files]
+    deletes = [_delete_entry(version.id, file, kinds) for file in version.files if file.deletes is not None]
     made = []
     for content, entries in ((_DATA, data), (_DELETES, deletes)):
         if entries:

@@ -14,6 +14,8 @@ from spark_trickle.elsewhere.delta import DeltaTables
 from spark_trickle.elsewhere.delta_log import LogError
 from spark_trickle.elsewhere.files import LocalFiles
 from spark_trickle.model.borrowed import BorrowedVersion, Follows
+from spark_trickle.model.frontier import Frontier, Pin
+from spark_trickle.names import TableName
 
 SCHEMA = {"type": "struct", "fields": [{"name": "id", "type": "long", "nullable": True, "metadata": {}}]}
 TABLES = DeltaTables(lambda _: LocalFiles())
@@ -54,6 +56,10 @@ def called(folder: Path, version: int) -> str:
     return found
 
 
+def version_of(location: str) -> int:
+    return TABLES.id_of(location)
+
+
 def test_versions_are_replayed_and_told_apart_by_their_commits(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         TABLES.pin(str(tmp_path))
@@ -66,7 +72,12 @@ def test_versions_are_replayed_and_told_apart_by_their_commits(tmp_path: Path) -
     with pytest.raises(LogError, match=r"version 1 cannot be read any more: the table was made again"):
         TABLES.read_at(last)
     steps, gone = TABLES.window([first, last], TABLES.pin(str(tmp_path)))
-    assert [step.version.number for step in steps] == [0, 1] and "made again" in gone[1]
+    assert (
+        [step.version.number for step in steps] == [0, 1]
+        and list(gone) == [version_of(last)]
+        and "made again" in gone[version_of(last)]
+    )
+    assert steps[-1].version.id != version_of(last), "another version of the same number"
 
 
 def test_compaction_is_cut_out_of_the_way_unless_its_files_are_gone(tmp_path: Path) -> None:
@@ -90,7 +101,7 @@ def test_compaction_is_cut_out_of_the_way_unless_its_files_are_gone(tmp_path: Pa
     assert gone == {} and [step.version.number for step in steps] == [0, 4] and not steps[-1].linear
     (tmp_path / "a").unlink()
     steps, gone = TABLES.window([since], until)
-    assert [step.version.number for step in steps] == [4] and "was vacuumed" in gone[0]
+    assert [step.version.number for step in steps] == [4] and "was vacuumed" in gone[version_of(since)]
 
 
 def test_a_log_that_was_cleaned_up_begins_with_a_checkpoint(tmp_path: Path) -> None:
@@ -172,3 +183,13 @@ def test_deletion_vectors_lie_where_the_protocol_says(tmp_path: Path) -> None:
     commit(tmp_path, 1, add)
     with pytest.raises(LogError, match="is in the log itself"):
         TABLES.read_at(TABLES.pin(str(tmp_path)))
+
+
+def test_versions_of_one_number_are_told_apart_and_shown_by_it(tmp_path: Path) -> None:
+    one, other = (
+        Pin(TableName("a", "b"), "uuid", version_of(location), 0, location)
+        for location in (f"delta:{tmp_path}/_delta_log/{7:020d}.json#{stamp}" for stamp in ("1.2", "1.3"))
+    )
+    assert one.snapshot_id != other.snapshot_id and one.version == other.version == 7
+    assert str(Frontier((one,))) == "a.b@7" and Frontier((other,))["a.b"] == 7
+    assert Pin(TableName("a", "b"), "uuid", 5, 0, "/a/b/metadata/00007-x.metadata.json").version == 5

@@ -49,13 +49,17 @@ def test_files_partitions_and_deletion_vectors_are_read_as_they_were_written(tmp
         path = tmp_path / f"{manifest.content}.avro"
         path.write_bytes(manifest.body)
         made.append((str(path), manifest))
-    (tmp_path / "list.avro").write_bytes(manifest_list(300, 0, made))
+    (tmp_path / "list.avro").write_bytes(manifest_list(version.id, 0, made))
     io = PyArrowFileIO()
     data, deletes = list(read_manifest_list(io.new_input(str(tmp_path / "list.avro"))))
     assert (data.content, deletes.content) == (ManifestContent.DATA, ManifestContent.DELETES)
     assert (data.existing_files_count, data.existing_rows_count) == (2, 33)
     first, second = data.fetch_manifest_entry(io)
-    assert (first.data_file.file_path, first.data_file.record_count, first.snapshot_id) == ("/t/a.parquet", 30, 300)
+    assert (first.data_file.file_path, first.data_file.record_count, first.snapshot_id) == (
+        "/t/a.parquet",
+        30,
+        version.id,
+    )
     found = [first.data_file.partition[at] for at in range(len(KINDS))]
     assert found == [1_000_000 * value if kind == "timestamp" else value for kind, _, value in KINDS.values()]
     assert [second.data_file.partition[at] for at in range(len(KINDS))] == [None] * len(KINDS)
