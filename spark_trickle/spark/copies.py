@@ -8,6 +8,7 @@ many places it is read, while others go on writing. The copy is deleted when the
 from __future__ import annotations
 
 import json
+import logging
 import threading
 import uuid
 from collections.abc import Callable
@@ -37,33 +38,37 @@ if TYPE_CHECKING:
 
     from spark_trickle.model.meaning import Meaning
 
+_LOG = logging.getLogger("spark_trickle")
 _NARROW = ("tinyint", "smallint")
 
 
 class _Reader:
     """A session that reads other tables as a user does, and writes into a private lake."""
 
-    def __init__(self, sessions: Sessions, warehouse: str, *, as_users_do: bool) -> None:
-        self.pointers = PrivatePointers()
+    def __init__(self, sessions: Sessions, warehouse: str, meaning: Meaning | None) -> None:
+        """Args:
+        meaning: with which settings text in files is read; None: with the user's.
+        """
+        self._pointers = PrivatePointers()
 
         def prepare(_: SparkSession, catalog: str, levels: list[str]) -> None:
             here = {".".join(levels)} if catalog == LAKE else set[str]()
-            self.pointers.pin((), here | {INTERNAL_NAMESPACE})
+            self._pointers.pin((), here | {INTERNAL_NAMESPACE})
 
-        self.session = sessions.like_main(LakeAddress(self.pointers.jdbc_url, (), warehouse), prepare)
-        if not as_users_do:
+        self.session = sessions.like_main(LakeAddress(self._pointers.jdbc_url, (), warehouse), prepare)
+        if meaning is not None:
             forget_settings(self.session)
-        self._meaning: Meaning | None = None
+            speak(self.session, meaning, None)
 
-    def speak(self, meaning: Meaning) -> None:
-        if meaning != self._meaning:
-            before, self._meaning = self._meaning, None
-            speak(self.session, meaning, before)
-            self._meaning = meaning
+    def frame(self, table: TableName) -> DataFrame:
+        with spark_errors(f"reading '{table}'"), active(self.session):
+            if table.catalog == SESSION:
+                self.session.catalog.refreshTable(table.sql)  # Spark remembers which files it found
+            return self.session.table(table.sql)
 
     def close(self) -> None:
         close_lake(self.session)
-        self.pointers.close()
+        self._pointers.close()
 
 
 class Copies:
@@ -73,7 +78,8 @@ class Copies:
         self._sessions = sessions
         self._warehouse = warehouse
         self._borrowing = borrowing
-        self._readers: dict[bool, _Reader] = {}
+        self._readers: dict[Meaning | None, _Reader] = {}
+        """Made anew each time: a user may have configured other catalogs since."""
         self._schemas: dict[Pointer, t.StructType] = {}
         self._copies: dict[tuple[Pointer, Meaning | None], tuple[JavaTable, str]] = {}
         self._lock = threading.RLock()
@@ -90,7 +96,7 @@ class Copies:
                 facts={"source": str(pointer.table)},
             ) from err
         told = json.loads(str(static(spark, "org.apache.iceberg.SchemaParser").toJson(converted)))
-        number = crc32(schema.json().encode()) & 0x7FFFFFFF
+        number = crc32(json.dumps(told).encode()) & 0x7FFFFFFF
         version = BorrowedVersion(
             uuid=str(uuid.UUID(bytes=_digest(pointer))),
             number=number_of(pointer.location),
@@ -102,10 +108,19 @@ class Copies:
 
     def notices(self, pointer: Pointer) -> list[str]:
         """What a reader should know of how a table is read."""
+        told = []
+        if kind_of(pointer.location) == JDBC:
+            told.append(
+                f"'{pointer.table}' does not say whether it has changed: what reads it is computed again each time it "
+                "is due, and its schedule says how often that is"
+            )
         narrow = [each.name for each in self._schema(pointer).fields if each.dataType.simpleString() in _NARROW]
         if not narrow:
-            return []
-        return [f"'{pointer.table}': column {', '.join(narrow)} is read as INT: Iceberg has no smaller whole numbers"]
+            return told
+        return [
+            *told,
+            f"'{pointer.table}': column {', '.join(narrow)} is read as INT: Iceberg has no smaller whole numbers",
+        ]
 
     def of(self, pointer: Pointer, meaning: Meaning | None, where_now: Callable[[], str]) -> JavaTable:
         """The rows. ConflictError: somebody has changed it since it was pinned.
@@ -123,7 +138,7 @@ class Copies:
             return known[0]
         target = TableName(INTERNAL_NAMESPACE, f"copied_{uuid.uuid4().hex}")
         try:
-            frame = self._frame(pointer.table, meaning)
+            frame = self._reader(meaning).frame(pointer.table)
             with spark_errors(f"reading '{pointer.table}'"):
                 frame.writeTo(target.sql).using("iceberg").tableProperty("format-version", "2").create()
                 made = load(frame.sparkSession, target)
@@ -140,18 +155,16 @@ class Copies:
         """Delete what was copied."""
         with self._lock:
             going, self._copies = list(self._copies.values()), {}
+            readers, self._readers = list(self._readers.values()), {}
             self._schemas.clear()
-        for reader in self._readers.values():
+        try:
             for _, location in going:
-                purge(reader.session, location)
-            break
-
-    def close(self) -> None:
-        self.forget()
-        with self._lock:
-            for reader in self._readers.values():
-                reader.close()
-            self._readers.clear()
+                purge(readers[0].session, location)
+        except StreamTableError as err:
+            # What was computed of it has been published, or has failed with its own reason.
+            _LOG.warning("a copy could not be deleted, maintain() will: %s", err)
+        for reader in readers:
+            reader.close()
 
     def _require_unmoved(self, pointer: Pointer, where_now: Callable[[], str]) -> None:
         if kind_of(pointer.location) != JDBC and (found := where_now()) != pointer.location:
@@ -161,24 +174,14 @@ class Copies:
         with self._lock:
             if pointer not in self._schemas:
                 with spark_errors(f"reading the columns of '{pointer.table}'"):
-                    self._schemas[pointer] = self._frame(pointer.table, None).schema
+                    self._schemas[pointer] = self._reader(None).frame(pointer.table).schema
             return self._schemas[pointer]
 
-    def _frame(self, table: TableName, meaning: Meaning | None) -> DataFrame:
-        reader = self._reader(as_users_do=meaning is None)
-        if meaning is not None:
-            reader.speak(meaning)
-        session = reader.session
-        with spark_errors(f"reading '{table}'"), active(session):
-            if table.catalog == SESSION:
-                session.catalog.refreshTable(table.sql)  # Spark remembers which files it found
-            return session.table(table.sql)
-
-    def _reader(self, *, as_users_do: bool) -> _Reader:
+    def _reader(self, meaning: Meaning | None) -> _Reader:
         with self._lock:
-            if as_users_do not in self._readers:
-                self._readers[as_users_do] = _Reader(self._sessions, self._warehouse, as_users_do=as_users_do)
-            return self._readers[as_users_do]
+            if meaning not in self._readers:
+                self._readers[meaning] = _Reader(self._sessions, self._warehouse, meaning)
+            return self._readers[meaning]
 
 
 def _digest(pointer: Pointer) -> bytes:

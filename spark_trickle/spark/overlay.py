@@ -157,9 +157,6 @@ class PinnedElsewhere:
         """Nobody reads here until everything is pinned anew."""
         self._copies.forget()
 
-    def close(self) -> None:
-        self._copies.close()
-
     def _made(self, spark: SparkSession, pointer: Pointer) -> JavaTable | Py4JJavaError:
         if is_borrowed(pointer.location):
             name, since = pointer.table, list(self._since.get(pointer.table, ()))

@@ -207,7 +207,7 @@ class Workspace:
         self._siblings.clear()
         self._pointers.close()
         if self._elsewhere is not None:
-            self._elsewhere.close()
+            self._elsewhere.rest()
 
     def _cover(self) -> None:
         """Catalogs may have been configured since."""

@@ -1,4 +1,6 @@
-"""Folders of files and tables of databases as sources: they have no versions, and are computed whole."""
+"""Folders of files and tables of databases as sources: they have no versions, and are computed whole. What they have in
+common with other kinds is in `test_kinds_of_sources.py`.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from sqlalchemy import create_engine, make_url, text
 
 import spark_trickle
 from spark_trickle.engine import Engine
-from spark_trickle.errors import UnavailableError, UserError
+from spark_trickle.errors import ConflictError, UnavailableError, UserError
 from spark_trickle.model.refresh import Action
 from tests.spark.engines import assert_equals_query, bag, values
 
@@ -50,69 +52,26 @@ def later(minutes: int) -> datetime:
     return datetime.now(UTC) + timedelta(minutes=minutes)
 
 
-def test_a_folder_is_recomputed_when_its_files_have_changed_and_only_then(folder: Folder) -> None:
-    engine, name = folder.engine, folder.name
-    engine.sql("CREATE TABLE own (k STRING, factor INT)")
-    engine.sql("INSERT INTO own VALUES ('0', 10), ('1', 100)")
-    made = engine.create_stream_table("sums", f"SELECT k, SUM(v) AS s FROM {name} GROUP BY k", schedule="1m")
-    reason = f"'{name}' consists of Parquet files and has no versions, so what changed in it cannot be told"
-    assert made.effective_mode == "FULL" and made.notices[-1].startswith("every refresh of 'sums' recomputes the whole")
-    assert any("column v is read as INT" in notice for notice in made.notices)
-    engine.create_stream_table(
-        "joined", f"SELECT own.k, SUM(v * factor) AS s FROM {name} f JOIN own USING (k) GROUP BY 1"
-    )
-    engine.create_stream_table(
-        "below", "SELECT s.k, j.s + s.s AS f FROM sums s JOIN joined j ON s.k = j.k", strict=True
-    )
-    assert values(engine, "SELECT k, s FROM joined") == [("0", 60), ("1", 900)]
-    for told in (
-        engine.status("sums").mode_reason,
-        engine.why("sums"),
-        engine.explain_query(f"SELECT k FROM {name}").reason,
-    ):
-        assert reason in str(told)
-    assert engine.tick(later(1)).refreshed == () and engine.refresh_stream_table("sums").action is Action.NO_DATA
-    folder.write("SELECT 6L AS id, '0' AS k, CAST(6 AS SMALLINT) AS v")
-    done = {o.name: (o.action, o.reason) for o in engine.tick(later(2)).refreshed}
-    assert done["sums"][0] is done["joined"][0] is Action.FULL and reason in str(done["sums"][1])
-    assert done["below"][0] is Action.DIFFERENTIAL
-    frontiers = {str(t.name): t.frontier for t in engine.stream_tables()}
-    assert frontiers["sums"][name] == frontiers["joined"][name]
-    engine.sql("UPDATE own SET factor = 1 WHERE k = '0'")
-    assert {o.name: o.action for o in engine.tick(later(3)).refreshed}["joined"] is Action.FULL
-    for each in ("sums", "joined", "below"):
-        assert engine.verify(each).ok and engine.verify(each).notices == ()
-        assert_equals_query(engine, each)
-    assert not list((Path(engine.settings.warehouse) / "trickle_internal").glob("copied_*"))
-
-
-def test_what_cannot_be_told_of_a_folder_is_refused_by_name(folder: Folder) -> None:
-    engine, name = folder.engine, folder.name
-    why = "consists of Parquet files and has no versions"
-    for options in ({"refresh_mode": "DIFFERENTIAL"}, {"strict": True}):
-        with pytest.raises(UserError, match=f"{why}.*load it into an Iceberg or a Delta table"):
-            engine.create_stream_table("no", f"SELECT id FROM {name}", **options)
-    with pytest.raises(UserError, match=f"cannot be IMMEDIATE: '{name}' is a table of catalog 'parquet'"):
-        engine.create_stream_table("no", f"SELECT id FROM {name}", refresh_mode="IMMEDIATE")
-    with pytest.raises(UserError, match=f"the changes of '{name}' cannot be told: .*{why}"):
-        engine.changes(name)
-    engine.create_stream_table("whole", f"SELECT id, v FROM {name}", refresh_mode="FULL")
-    with engine.snapshot([name, "whole"]) as snap:
-        folder.write("SELECT 7L AS id, 'x' AS k, CAST(7 AS SMALLINT) AS v")
-        assert snap.sql(f"SELECT * FROM {name}").count() == snap.table(name).count() == 6
-    with pytest.raises(UserError, match="its files have changed since 'whole' was made from them"):
-        engine.verify("whole")
-    engine.gate_source(name)
-    assert {skip.codes for skip in engine.tick(later(1)).skipped} == {("gated",)}
-    assert f"source '{name}' is gated" in str(engine.why("whole"))
-    engine.ungate_source(name)
-    assert engine.tick(later(2)).refreshed[0].rows_inserted == 7 and engine.verify("whole").ok
-
-
 def test_a_folder_that_is_gone_empty_or_of_other_columns_is_told(folder: Folder) -> None:
     engine, name, path = folder.engine, folder.name, folder.path
-    engine.create_stream_table("all_columns", f"SELECT * FROM {name}")
+    made = engine.create_stream_table("all_columns", f"SELECT * FROM {name}")
+    assert any("column v is read as INT" in notice for notice in made.notices)
     engine.create_stream_table("two", f"SELECT k, v FROM {name}")
+    engine.create_stream_table("met", "SELECT a.id, t.v FROM all_columns a JOIN two t ON a.v = t.v", strict=True)
+    folder.write("SELECT 6L AS id, '0' AS k, CAST(6 AS SMALLINT) AS v")
+    at_once = {o.name: o for o in engine.tick(later(1)).refreshed}
+    assert at_once["two"].action is Action.FULL and at_once["met"].action is Action.DIFFERENTIAL
+    assert at_once["two"].frontier[name] == at_once["all_columns"].frontier[name]
+    assert_equals_query(engine, "met")
+    assert not list((Path(engine.settings.warehouse) / "trickle_internal").glob("copied_*"))
+    engine.drop_stream_table("met")
+    # Files that come while a refresh reads: nothing of it is published.
+    cut = engine._parts.refresher.catalog.cut()
+    folder.write("SELECT 7L AS id, '0' AS k, CAST(7 AS SMALLINT) AS v")
+    two = next(table for table in engine.stream_tables() if table.name.name == "two")
+    with engine._parts.lake.workbench(cut) as bench, pytest.raises(ConflictError, match="was changed by somebody else"):
+        bench.rebuild(two, {}, datetime.now(UTC))
+    engine.refresh_stream_tables(["two", "all_columns"])
     path.rename(path.with_name("away"))
     held = {skip.name: skip for skip in engine.tick(later(1)).skipped}
     assert held["two"].codes == ("away",) and "there is nothing at" in held["two"].reason
