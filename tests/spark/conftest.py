@@ -13,6 +13,7 @@ import spark_trickle
 from spark_trickle.engine import Engine
 from tests.spark.engines import opened
 from tests.spark.versions import Lab
+from tests.support.delta_process import DeltaProcess
 
 _numbers = itertools.count(1)
 
@@ -50,3 +51,10 @@ def on_each_database(request: pytest.FixtureRequest, spark: SparkSession, tmp_pa
     elsewhere = {} if request.param == "sqlite" else {"catalog": request.getfixturevalue("postgres_url")}
     with opened(spark, tmp_path / "lake", **elsewhere) as made:
         yield made
+
+
+@pytest.fixture(scope="session")
+def deltas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeltaProcess]:
+    """Somebody who writes Delta tables, in a process of their own."""
+    with DeltaProcess(tmp_path_factory.mktemp("deltas")) as others:
+        yield others
