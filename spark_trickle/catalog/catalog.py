@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import datetime
-from hashlib import blake2b
 from typing import Self
 
 from sqlalchemy import Connection
@@ -28,6 +27,7 @@ from spark_trickle.catalog import (
     watermarks,
 )
 from spark_trickle.catalog.database import DEFAULT_BUSY_TIMEOUT_SECONDS, Database
+from spark_trickle.catalog.rereading import LakeReader, identity
 from spark_trickle.errors import NotFoundError
 from spark_trickle.events import Observer, Step, StepReached
 from spark_trickle.model.frontier import Pointer
@@ -60,6 +60,7 @@ class Catalog:
         elsewhere: adds to a cut where the tables of other catalogs are that its stream tables read.
         """
         self.database = database
+        self._lake = LakeReader(database)
         self.elsewhere = elsewhere
         self._max_consecutive_errors = max_consecutive_errors
         self._notify = notify
@@ -106,20 +107,20 @@ class Catalog:
             return replace(found, gates={**gates.read(connection, closed_only=True), **cut.gates})
 
     def cut_of_lake(self, conn: Connection | None = None) -> Cut:
-        """As `cut`, without a look at other catalogs."""
-        with self._reading(conn) as connection:
-            heads = pointers.read(connection)
-            tables = {table.name: table for table in stream_tables.all(connection)}
-            return Cut(
-                id=identity(heads),
-                pointers=heads,
-                tables=tables,
-                namespaces=pointers.namespaces(connection),
-                gates=gates.read(connection, closed_only=True),
-                groups=groups.read(connection),
-                generation=generation.read(connection),
-                watermarks=watermarks.read(connection),
-            )
+        """As `cut`, without a look at other catalogs; what is not committed yet is seen in its own transaction only."""
+        if conn is None:
+            return self._lake()
+        heads = pointers.read(conn)
+        return Cut(
+            id=identity(heads),
+            pointers=heads,
+            tables={table.name: table for table in stream_tables.all(conn)},
+            namespaces=pointers.namespaces(conn),
+            gates=gates.read(conn, closed_only=True),
+            groups=groups.read(conn),
+            generation=generation.read(conn),
+            watermarks=watermarks.read(conn),
+        )
 
     def publish(self, publication: Publication, conn: Connection | None = None) -> None:
         """Carry out a publication. ConflictError: somebody was there first, and nothing has happened."""
@@ -392,9 +393,3 @@ class Catalog:
         else:
             with self.database.write() as connection:
                 yield connection
-
-
-def identity(heads: dict[TableName, Pointer]) -> str:
-    """The id of a cut: of the versions of all tables, whoever reads them."""
-    lines = sorted(f"{name.namespace}\0{name.name}\0{head.location}" for name, head in heads.items())
-    return blake2b("\0".join(lines).encode(), digest_size=8).hexdigest()

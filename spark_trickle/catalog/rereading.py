@@ -1,23 +1,28 @@
 """Reading the cut again and again: what has not changed since the last time is not read, parsed or made again.
 
-A scheduler does so every second over ten thousand stream tables, and mostly nothing has happened. It asks first whether
-anything was committed at all, then whether any of it matters here; only then are rows read, and of those that are as
-they were no values are made.
+A scheduler does so every second over ten thousand stream tables, and mostly nothing has happened; a refresh by hand is
+about one of them. It is asked first whether anything was committed at all, then whether any of it matters here; only
+then are rows read, and of those that are as they were no values are made.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import threading
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
 
 from spark_trickle.catalog import gates, generation, groups, pointers, stream_tables, watermarks
 from spark_trickle.catalog.address import Backend
-from spark_trickle.catalog.catalog import Catalog, identity
+from spark_trickle.catalog.database import Database
 from spark_trickle.model.frontier import Pointer
 from spark_trickle.model.publication import Cut
 from spark_trickle.model.stream_table import StreamTable
 from spark_trickle.names import LAKE, TableName
+
+if TYPE_CHECKING:
+    from spark_trickle.catalog.catalog import Catalog
 
 _HEADS = (
     "SELECT table_namespace, table_name, metadata_location, iceberg_type FROM iceberg_tables "
@@ -33,6 +38,8 @@ _WATERMARKS = (
     "UNION ALL SELECT namespace, name, looked_at FROM trickle_watermark_columns "
     "UNION ALL SELECT namespace, name, '' FROM trickle_watermarks_stuck"
 )
+# One without tables is in no pointer.
+_NAMESPACES = f"SELECT DISTINCT namespace FROM iceberg_namespace_properties WHERE catalog_name = '{LAKE}' ORDER BY 1"
 _PRINT = {
     Backend.SQLITE: "SELECT group_concat(table_namespace || '.' || table_name || ' ' || metadata_location, ' ')",
     Backend.POSTGRESQL: "SELECT md5(string_agg(table_namespace || '.' || table_name || ' ' || metadata_location, ' '))",
@@ -48,39 +55,57 @@ class CutReader:
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
+        self._lake: Cut | None = None
+        self._given: Cut | None = None
+        """The last one, with the tables of other catalogs."""
+
+    def __call__(self) -> Cut:
+        lake, given = self._catalog.cut_of_lake(), self._given
+        found = self._catalog.with_elsewhere(lake)
+        same = given is not None and lake is self._lake and _may_change(given) == _may_change(found)
+        self._lake, self._given = lake, given if same else found
+        assert self._given is not None
+        return self._given
+
+
+class LakeReader:
+    """The cut without other catalogs, as often as wanted, by whichever thread. The same value: nothing has changed."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._reading = threading.Lock()
         self._heads: Rows = []
         self._versions: Rows = []
         self._pointers: dict[tuple[Any, ...], Pointer] = {}
         self._cut: Cut | None = None
-        self._given: Cut | None = None
-        """The last one, with the tables of other catalogs."""
         self._stamp = ""
         self._seen: tuple[Any, ...] = ()
         self._told: tuple[Any, ...] = ()
 
     def __call__(self) -> Cut:
-        # Asked before reading: what is committed in between is looked at once more, not missed.
-        stamp = self._catalog.database.stamp()
-        before, given = self._cut, self._given
-        if self._cut is None or stamp != self._stamp:
-            self._cut = self._read()
-            self._stamp = stamp
-        found = self._catalog.with_elsewhere(self._cut)
-        same = given is not None and before is self._cut and _told(given) == _told(found)
-        self._given = given if same else found
-        assert self._given is not None
-        return self._given
+        with self._reading:
+            # Asked before reading: what is committed in between is looked at once more, not missed.
+            stamp = self._database.stamp()
+            if self._cut is None or stamp != self._stamp:
+                self._cut = self._read()
+                self._stamp = stamp
+            return self._cut
 
     def _read(self) -> Cut:
-        with self._catalog.read() as connection:
+        with self._database.read() as connection:
             number, before = generation.read(connection), self._cut
             told = (number, *_rows(connection, _WATERMARKS))
-            seen = (told, *_rows(connection, _DEFINED), *_rows(connection, self._print))
+            seen = (
+                told,
+                *_rows(connection, _DEFINED),
+                *_rows(connection, _NAMESPACES),
+                *_rows(connection, self._print),
+            )
             if before is not None and seen == self._seen:
                 return before
-            self._seen = seen
             heads, versions = _rows(connection, _HEADS), _rows(connection, _VERSIONS)
-            self._pointers = {row: self._pointers.get(row) or _pointer(row) for row in heads}
+            known = self._pointers
+            self._pointers = {row: known.get(row) or _pointer(row) for row in heads}
             found = {pointer.table: pointer for pointer in self._pointers.values()}
             cut = Cut(
                 id=identity(found) if before is None or heads != self._heads else before.id,
@@ -92,14 +117,15 @@ class CutReader:
                 groups=groups.read(connection),
                 watermarks=before.watermarks if before and told == self._told else watermarks.read(connection),
             )
-            self._heads, self._versions, self._told = heads, versions, told
+            # At the end: what could not be read to its end is read again.
+            self._heads, self._versions, self._told, self._seen = heads, versions, told, seen
             return cut
 
     @property
     def _print(self) -> str:
         """Asks for something that differs when any table is elsewhere."""
         wanted = f"FROM iceberg_tables WHERE catalog_name = '{LAKE}' AND metadata_location IS NOT NULL"
-        return f"{_PRINT[self._catalog.database.backend]} {wanted}"
+        return f"{_PRINT[self._database.backend]} {wanted}"
 
     def _tables(self, connection: Connection, versions: Rows) -> dict[TableName, StreamTable]:
         known = {} if self._cut is None else self._cut.tables
@@ -113,7 +139,13 @@ class CutReader:
         return {name: fresh.get(name) or known[name] for name in names}
 
 
-def _told(cut: Cut) -> tuple[object, ...]:
+def identity(heads: dict[TableName, Pointer]) -> str:
+    """The id of a cut: of the versions of all tables, whoever reads them."""
+    lines = sorted(f"{name.namespace}\0{name.name}\0{head.location}" for name, head in heads.items())
+    return blake2b("\0".join(lines).encode(), digest_size=8).hexdigest()
+
+
+def _may_change(cut: Cut) -> tuple[object, ...]:
     """What a look at other catalogs may change."""
     return cut.id, cut.away, cut.gates
 

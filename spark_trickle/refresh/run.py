@@ -241,12 +241,17 @@ class Refresher:
 
     def followers(self, cut: Cut, written: Iterable[TableName]) -> list[StreamTable]:
         """IMMEDIATE stream tables that follow writes to these tables, cascades included, in order."""
+        immediate = {
+            table.name
+            for table in cut.tables.values()
+            if table.effective_mode is RefreshMode.IMMEDIATE and table.status is Status.ACTIVE
+        }
+        if not immediate:
+            return []
         dag = dag_of(cut.tables.values())
         moved, found = set(written), set[TableName]()
-        for name in dag.ordered(cut.tables):
-            table = cut.tables[name]
-            immediate = table.effective_mode is RefreshMode.IMMEDIATE and table.status is Status.ACTIVE
-            if immediate and name not in moved and moved.intersection(dag.sources(name)):
+        for name in dag.ordered(immediate):
+            if name not in moved and moved.intersection(dag.sources(name)):
                 moved.add(name)
                 found.add(name)
         return [cut.tables[name] for name in dag.ordered(found)]

@@ -205,7 +205,7 @@ def fingerprint(plan: MaintenancePlan) -> str:
 def _views(workspace: Workspace, query: str, sources: _Sources) -> list[TableName]:
     """The views under a query that could not be read to its end: those that were met, and all whose names are words
     of its text. One too many is better than one whose redefinition nobody sees."""
-    known = {name.name.lower(): name for name, head in workspace.heads().items() if head.kind == "VIEW"}
+    known = {name.name.lower(): name for name in workspace.views_of_lake()}
     found, texts = dict.fromkeys(sources.views), [query]
     while texts:
         words = {word.text.lower() for word in tokenize(texts.pop())}

@@ -1,4 +1,7 @@
-"""The private database of a workspace: a copy of the catalog's pointers, in which anything may be moved."""
+"""The private database of a workspace: a copy of the catalog's pointers, in which anything may be moved.
+
+It may have a row for each table of a lake, and most questions are about a few of them: those are read one by one.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import os
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 
@@ -21,6 +24,12 @@ CREATE TABLE iceberg_tables(catalog_name VARCHAR(255) NOT NULL, table_namespace 
 CREATE TABLE iceberg_namespace_properties(catalog_name VARCHAR(255) NOT NULL, namespace VARCHAR(255) NOT NULL,
   property_key VARCHAR(255), property_value VARCHAR(1000), PRIMARY KEY (catalog_name, namespace, property_key));
 """
+_ROWS = (
+    "SELECT table_namespace, table_name, metadata_location, COALESCE(iceberg_type, 'TABLE') FROM iceberg_tables "
+    f"WHERE catalog_name = '{LAKE}'"
+)
+_ROW = f"{_ROWS} AND table_namespace = ? AND table_name = ?"
+_Row = tuple[str, str, str, str]
 
 
 class PrivatePointers:
@@ -61,21 +70,34 @@ class PrivatePointers:
                 (LAKE, pointer.table.namespace, pointer.table.name, pointer.location, pointer.kind),
             )
 
-    def heads(self) -> dict[TableName, Pointer]:
+    def heads(self) -> Mapping[TableName, Pointer]:
+        """Where tables are, each at the moment that one asks for it."""
+        return _Heads(self)
+
+    def at(self, table: TableName) -> Pointer | None:
+        """Where one table is; None: there is none."""
         with closing(self._connect()) as database:
-            rows = database.execute(
-                "SELECT table_namespace, table_name, metadata_location, iceberg_type FROM iceberg_tables"
-            ).fetchall()
-        found = (
-            Pointer(TableName(namespace, name), location, kind or "TABLE") for namespace, name, location, kind in rows
-        )
-        return {pointer.table: pointer for pointer in found}
+            found = database.execute(_ROW, (table.namespace, table.name)).fetchone()
+        return None if found is None else _pointer(found)
+
+    def names(self) -> list[TableName]:
+        return [_pointer(row).table for row in self._rows()]
+
+    def views(self) -> list[TableName]:
+        with closing(self._connect()) as database:
+            return [_pointer(row).table for row in database.execute(f"{_ROWS} AND iceberg_type = 'VIEW'")]
 
     def staged(self) -> dict[TableName, tuple[Pointer | None, Pointer | None]]:
-        heads = self.heads()
-        names = sorted(set(heads) | set(self._pinned))
-        pairs = {name: (self._pinned.get(name), heads.get(name)) for name in names}
-        return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+        """Tables that differ from what was pinned: (pinned, now)."""
+        pinned = {(p.table.namespace, p.table.name, p.location, p.kind) for p in self._pinned.values()}
+        rows = self._rows()
+        now = {pointer.table: pointer for pointer in map(_pointer, rows - pinned)}
+        gone = {TableName(namespace, name) for namespace, name, _, _ in pinned - rows}
+        return {name: (self._pinned.get(name), now.get(name)) for name in sorted(gone.union(now))}
+
+    def _rows(self) -> set[_Row]:
+        with closing(self._connect()) as database:
+            return set(database.execute(_ROWS).fetchall())
 
     def new_namespaces(self) -> list[str]:
         with closing(self._connect()) as database:
@@ -94,3 +116,27 @@ class PrivatePointers:
         database = sqlite3.connect(self._path, timeout=30)
         database.execute("PRAGMA synchronous=OFF")
         return database
+
+
+class _Heads(Mapping[TableName, Pointer]):
+    """Pointers as they are whenever one is asked for."""
+
+    def __init__(self, pointers: PrivatePointers) -> None:
+        self._pointers = pointers
+
+    def __getitem__(self, table: TableName) -> Pointer:
+        found = self._pointers.at(table)
+        if found is None:
+            raise KeyError(table)
+        return found
+
+    def __iter__(self) -> Iterator[TableName]:
+        return iter(self._pointers.names())
+
+    def __len__(self) -> int:
+        return len(self._pointers.names())
+
+
+def _pointer(row: _Row) -> Pointer:
+    namespace, name, location, kind = row
+    return Pointer(TableName(namespace, name), location, kind)

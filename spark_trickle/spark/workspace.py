@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections import ChainMap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -98,10 +99,14 @@ class Workspace:
 
             load(self.session, table).manageSnapshots().setCurrentSnapshot(snapshot).commit()
 
-    def heads(self) -> dict[TableName, Pointer]:
-        """Where each table is now, here."""
+    def heads(self) -> Mapping[TableName, Pointer]:
+        """Where tables are here, each at the moment that one asks for it."""
         heads = self._pointers.heads()
-        return heads if self._elsewhere is None else {**heads, **self._elsewhere.heads()}
+        return heads if self._elsewhere is None else ChainMap(self._elsewhere.heads(), heads)  # type: ignore[arg-type]
+
+    def views_of_lake(self) -> list[TableName]:
+        """Views that are stored, as others see them."""
+        return self._pointers.views()
 
     def meet(self, table: TableName) -> bool:
         """Let the name of a table of another catalog mean its pinned version here; one that was not pinned is now.

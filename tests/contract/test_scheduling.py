@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from sqlalchemy import Connection
 
+from spark_trickle.catalog import gates
 from spark_trickle.catalog.catalog import Catalog
 from spark_trickle.catalog.rereading import CutReader
-from spark_trickle.errors import DeposedError
-from spark_trickle.model.gate import GateChange
+from spark_trickle.errors import DeposedError, UnavailableError
+from spark_trickle.model.gate import Gate, GateChange
 from spark_trickle.model.intervention import InterventionStatus
-from spark_trickle.model.publication import Publication, Swap
+from spark_trickle.model.publication import Cut, Publication, Swap
 from spark_trickle.model.refresh import Action
 from spark_trickle.model.standing import Failure, Standing, UnderWay
 from spark_trickle.model.stream_table import Status
@@ -102,22 +105,15 @@ def test_a_cut_read_again_is_the_same_value_until_something_changes_and_then_equ
     catalog: Catalog,
 ) -> None:
     read = CutReader(catalog)
-
-    def changed() -> bool:
-        before, now = read(), None
-        assert before == catalog.cut()
-        now = read()
-        return now is not before
-
-    assert not changed()
     known = [read()]
 
     def moved() -> bool:
         known.append(read())
-        assert known[-1] == catalog.cut()
-        assert list(known[-1].tables) == list(catalog.cut().tables)
+        assert known[-1] == anew(catalog)
+        assert list(known[-1].tables) == list(anew(catalog).tables)
         return known[-1] is not known[-2]
 
+    assert not moved()
     table = catalog.insert(stream_table("totals"))
     assert moved() and not moved()
     catalog.swap([Swap(T("orders"), None, "m1")])
@@ -137,6 +133,59 @@ def test_a_cut_read_again_is_the_same_value_until_something_changes_and_then_equ
     assert known[-1].tables[T("a_first_one")].sources[0].table == T("elsewhere")
     catalog.swap([Swap(T("orders"), "m2", None)])
     assert moved() and not moved()
+    catalog.publish(Publication(namespaces=("without_tables",)))
+    assert moved() and not moved()
+
+
+def anew(catalog: Catalog) -> Cut:
+    """All of it read from the database."""
+    with catalog.read() as connection:
+        return catalog.cut_of_lake(connection)
+
+
+def test_a_cut_that_could_not_be_read_to_its_end_is_read_again(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog.insert(stream_table("totals"))
+    catalog.cut()
+    catalog.change_gates([GateChange(source=T("orders"), gated=True, at=NOON, by="me")])
+
+    def away(connection: Connection, *, closed_only: bool) -> dict[TableName, Gate]:
+        raise UnavailableError("the database is away")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(gates, "read", away)
+        with pytest.raises(UnavailableError):
+            catalog.cut()
+    assert catalog.cut() == anew(catalog) and list(catalog.cut().gates) == [T("orders")]
+
+
+def test_threads_that_read_cuts_beside_writers_see_what_was_committed_before_they_asked(catalog: Catalog) -> None:
+    written, wrong, over = [0], list[str](), threading.Event()
+
+    def look() -> None:
+        while not over.is_set():
+            least = written[0]
+            seen = catalog.cut_of_lake()
+            counts = {table.epoch for table in seen.tables.values()} or {0}
+            if min(counts) < least or len(counts) > 1 or len(seen.pointers) != max(counts) > 0:
+                wrong.append(f"{counts} and {len(seen.pointers)} tables, when {least} were published")
+
+    readers = [threading.Thread(target=look) for _ in range(3)]
+    tables = [catalog.insert(stream_table(name)) for name in ("a", "b")]
+    for reader in readers:
+        reader.start()
+    try:
+        for number in range(1, 60):
+            swap = Swap(T(f"source{number}"), None, "m1")
+            catalog.publish(Publication(swaps=(swap,), updated=tuple(replace(t, epoch=number) for t in tables)))
+            tables = [catalog.get(table.name) for table in tables]
+            written[0] = number
+    finally:
+        over.set()
+        for reader in readers:
+            reader.join()
+    assert not wrong, wrong[:3]
 
 
 def test_what_is_under_way_is_told_with_the_lease_and_gone_with_it(catalog: Catalog) -> None:
