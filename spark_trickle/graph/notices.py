@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
 
-from spark_trickle.graph.dag import Dag, data_flow
+from spark_trickle.graph.dag import Dag, around, data_flow
 from spark_trickle.graph.diamonds import Diamond, diamonds
 from spark_trickle.model.groups import DeclaredGroup
 from spark_trickle.model.stream_table import DiamondConsistency, StreamTable
@@ -18,11 +18,12 @@ def notices(
 ) -> tuple[str, ...]:
     """For a stream table that is made or gets another query; `others` may hold its former self."""
     now = {**others, table.name: table}
-    dag = data_flow(now.values())
+    dag = data_flow(around(now, table.name))
     made = [diamond for diamond in diamonds(dag) if diamond.convergence == table.name]
     if table.name in others:
         # A new query may also bring paths together further down, where they were not before.
-        former = {table.name, *(diamond.convergence for diamond in diamonds(data_flow(others.values())))}
+        before = data_flow(around(others, table.name))
+        former = {table.name, *(diamond.convergence for diamond in diamonds(before))}
         made += [d for d in diamonds(dag) if d.convergence not in former and table.name in d.members]
     found = [_diamond(diamond, now[diamond.convergence]) for diamond in made]
     found += [warning for group in declared if (warning := _beside(table.name, dag, group))]

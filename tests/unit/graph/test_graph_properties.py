@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spark_trickle.graph.dag import data_flow
+from spark_trickle.graph.dag import around, data_flow
 from spark_trickle.graph.diamonds import diamonds
 from spark_trickle.graph.units import Units, plan_units
 from spark_trickle.model.groups import DeclaredGroup
@@ -74,6 +74,22 @@ def test_the_named_paths_are_paths_and_each_source_has_two(edges: Edges) -> None
         for source in {path[0] for path in shown}:
             assert len({path[-2] for path in shown if path[0] == source}) > 1
             assert source in named(diamond.shared_sources)
+
+
+@given(graphs(), st.sampled_from(NAMES))
+@settings(max_examples=300, deadline=None)
+def test_what_is_around_a_stream_table_tells_all_diamonds_that_it_has_a_part_in(edges: Edges, name: str) -> None:
+    tables, asked = tables_of(edges), TableName.parse(name)
+    if asked not in tables:
+        return
+    dag = data_flow(tables.values())
+    near = {asked, *dag.downstream(asked)}
+    whole, part = (
+        [(each.members, each.paths()) for each in diamonds(graph) if each.convergence in near]
+        for graph in (dag, data_flow(around(tables, asked)))
+    )
+    assert sorted(part) == sorted(whole)
+    assert {table.name for table in around(tables, asked)} >= near
 
 
 @given(graphs(), some)
