@@ -9,10 +9,10 @@ import tempfile
 from pathlib import Path
 
 import spark_trickle as trickle
-from bench import circles, graphs, groups, idle, joins, ticks
+from bench import beside, circles, graphs, groups, idle, joins, ticks
 from bench.measure import Line, show
 
-PARTS = ["graphs", "ticks", "groups", "joins", "circles", "idle"]
+PARTS = ["graphs", "ticks", "groups", "joins", "circles", "idle", "beside"]
 
 
 def main() -> int:
@@ -42,6 +42,8 @@ def main() -> int:
                 lines += circles.run(engine, options.edges, options.repeat)
             if "idle" in wanted:
                 lines += idle.run(engine, folder)
+            if "beside" in wanted:
+                lines += beside.run(engine, options.repeat)
     finally:
         if options.warehouse is None:
             shutil.rmtree(folder, ignore_errors=True)

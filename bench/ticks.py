@@ -37,7 +37,7 @@ def _run(repeat: int, others: int) -> list[Line]:
     beside = f" beside {others:,} other tables" if others else ""
     with tempfile.TemporaryDirectory(prefix="trickle-bench-") as folder:
         catalog = Catalog.open(f"sqlite:///{folder}/trickle.db")
-        count = _fill(catalog, others)
+        count = fill(catalog, others)
         with trickle.connect(folder) as engine:
             engine.tick(NOW + timedelta(hours=1))
             moments = iter(NOW + timedelta(hours=2 + i) for i in range(10_000))
@@ -68,7 +68,7 @@ def _cases(catalog: Catalog, folder: Path) -> dict[str, Callable[[], object]]:
 def _nothing() -> None: ...
 
 
-def _fill(catalog: Catalog, others: int) -> int:
+def fill(catalog: Catalog, others: int) -> int:
     """Stream tables that are all up to date, each with a piece of state, and tables that nobody reads."""
     tables = [_up_to_date(table) for table in small_diamonds().values()]
     unread = _pins(TableName("raw", f"other{number}") for number in range(others))
