@@ -39,6 +39,7 @@ OF_READING = frozenset(
         "spark.sql.ansi.enforceReservedKeywords",
         "spark.sql.groupByAliases",
         "spark.sql.groupByOrdinal",
+        "spark.sql.legacy.ctePrecedencePolicy",
         "spark.sql.legacy.identifierClause",
         "spark.sql.legacy.parseQueryWithoutEof",
         "spark.sql.legacy.setopsPrecedence.enabled",

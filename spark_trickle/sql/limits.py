@@ -112,9 +112,9 @@ def limited(builder: Builder, node: exp.Expr, built: Built, where: Binding) -> B
 
 def cut_to(builder: Builder, node: exp.Expr, built: Built, cut: Cut, order: list[exp.Ordered]) -> Built:
     """The first rows in an order that is completed, if need be, with the other outputs."""
-    if cut.count == 0:
+    if cut.count == 0 or (built.one_row and cut.offset):
         return Built(Filter(built.operator, (exp.false(),)), built.outputs)
-    if built.one_row and not cut.offset:
+    if built.one_row:
         return built
     if not cut.order:
         _check_left_open(builder, node)

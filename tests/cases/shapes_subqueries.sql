@@ -159,3 +159,4 @@ SELECT o.id, c.tier FROM orders o FULL JOIN cust c ON o.cust = c.id WHERE EXISTS
     EXISTS (SELECT 1 FROM items j WHERE j.n < c.tier));
 SELECT o.id, c.tier FROM orders o RIGHT JOIN cust c ON o.cust = c.id WHERE EXISTS (SELECT 1 FROM items i WHERE NOT
     EXISTS (SELECT 1 FROM items j WHERE j.n < o.qty));
+SELECT o.id, (SELECT SUM(i.n) FROM items i WHERE i.oid = o.id OFFSET 1) AS s FROM orders o;

@@ -170,6 +170,7 @@ def test_signs_parts_and_names_mean_what_they_mean_to_spark(engine: Engine) -> N
             "SELECT id, nth_value(v, 2) IGNORE NULLS OVER (PARTITION BY k ORDER BY id RANGE BETWEEN 3 PRECEDING AND 1 "
             "FOLLOWING) AS n FROM t",
             "SELECT id, collect_set(v) OVER (PARTITION BY k ORDER BY id) AS c FROM t WHERE v IS NOT NULL",
+            "SELECT id, (SELECT SUM(w) FROM u WHERE u.k = t.k OFFSET 1) AS s FROM t",
         ],
     )
 

@@ -88,6 +88,7 @@ def test_a_setting_of_reading_counts_where_it_changes_what_is_read(engine: Engin
         "orderByOrdinal": "false",
         "ansi.doubleQuotedIdentifiers": "true",
         "ansi.enforceReservedKeywords": "true",
+        "legacy.ctePrecedencePolicy": "EXCEPTION",
         "legacy.setopsPrecedence.enabled": "true",
         "crossJoin.enabled": "false",
     }

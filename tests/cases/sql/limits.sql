@@ -116,3 +116,19 @@ Project [id, name AS c]
     Limit 1 by [name]
       Project [name]
         Scan cust [name]
+
+-- title: behind the only row there is none
+SELECT id, (SELECT SUM(n) FROM items WHERE oid = o.id LIMIT 1 OFFSET 2) AS s FROM orders o
+---- tree
+Project [id, CASE WHEN COALESCE(count_2, 0) > 1 THEN RAISE_ERROR('More than one row returned by a subquery used as an expression') ELSE value END AS s]
+  LeftJoin id IS NOT DISTINCT FROM id_outer
+    Scan orders [id]
+    Aggregate by [id_outer] compute [MAX(sum_n) AS value, COUNT(*) AS count_2]
+      Project [id_outer, sum_n]
+        Filter FALSE
+          LeftJoin id_outer = oid
+            Distinct
+              Project [id AS id_outer]
+                Scan orders [id]
+            Aggregate by [oid] compute [SUM(n) AS sum_n]
+              Scan items [oid, n]
