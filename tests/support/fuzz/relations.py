@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 
 from tests.support.fuzz.expressions import Expressions, Reach, Term
 from tests.support.fuzz.schema import COMPARABLE, NUMBERS, Kind, Source
+from tests.support.fuzz.wild import WILD
 
+_WINDOWS = ("'2 minutes'", "'4 minutes', '2 minutes'", "'3 minutes', '3 minutes', '1 minute'")
 _HOW = {
     "inner join": "JOIN",
     "left join": "LEFT JOIN",
@@ -80,8 +82,29 @@ class Relations(Expressions):
             return self._turned(self._pivot(alias, deep), first)
         if self.may("unpivot", 0.08):
             return self._turned(self._unpivot(alias, deep), first)
+        if self._on_spark and self.may("explode", 0.05):
+            return self._in_windows_of_time(alias, deep)
         source = self.random.choice(self.sources)
         return Relation(f"{source.name} AS {alias}", alias, tuple(Output(c.name, c.kind) for c in source.columns))
+
+    @property
+    def _on_spark(self) -> bool:
+        """DuckDB never sees columns of such kinds, and has no windows of time."""
+        return any(column.kind in WILD for source in self.sources for column in source.columns)
+
+    def _in_windows_of_time(self, alias: str, deep: int) -> Relation:
+        """Rows once for each window that they lie in: by their beginning, and by another column."""
+        random, inner = self.random, self.relation(deep - 1, first=True)
+        reach = Reach(inner.terms(), 0, subqueries=False)
+        group = self.pick(reach, COMPARABLE) or Term("1", Kind.INT)
+        minutes = self.leaf(Kind.INT, reach)
+        window = f"window(timestamp_seconds(CAST({minutes} AS BIGINT) * 60), {random.choice(_WINDOWS)})"
+        start = f"CAST(unix_seconds({window}.start) / 60 AS INT)"
+        if random.random() < 0.5:
+            outputs = (Output("g", group.kind), Output("w", Kind.INT))
+            return Relation(f"(SELECT {group.text} AS g, {start} AS w FROM {inner.text}) AS {alias}", alias, outputs)
+        counted = f"SELECT {start} AS w, CAST(COUNT({group.text}) AS INT) AS n FROM {inner.text} GROUP BY {window}"
+        return Relation(f"({counted}) AS {alias}", alias, (Output("w", Kind.INT), Output("n", Kind.INT)))
 
     def _values(self, alias: str) -> Relation:
         kinds = [Kind.INT, *self.random.choices((Kind.INT, Kind.TEXT, Kind.DECIMAL), k=self.random.randint(0, 1))]
