@@ -1,0 +1,184 @@
+import java.io.ByteArrayOutputStream;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Properties;
+import java.util.WeakHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.TaskContext;
+import org.apache.spark.TaskContextImpl;
+import org.apache.spark.executor.TaskMetrics;
+import org.apache.spark.memory.TaskMemoryManager;
+import org.apache.spark.rdd.RDD;
+import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.OneRowRelation;
+import org.apache.spark.sql.catalyst.plans.logical.ReturnAnswer;
+import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.CoalesceExec;
+import org.apache.spark.sql.execution.CollapseCodegenStages;
+import org.apache.spark.sql.execution.LocalTableScanExec;
+import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.UnionExec;
+import org.apache.spark.sql.execution.exchange.Exchange;
+import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec;
+import org.apache.spark.sql.internal.SQLConf;
+import scala.collection.Iterator;
+
+/**
+ * Runs a query over rows that are on the driver already, in the thread that asks: Spark's own physical plan over one
+ * partition, without the job, the tasks and the broadcasts that it takes otherwise. See on_driver.py.
+ *
+ * Janino compiles this, as it does the code that Spark generates: no lambdas, no generics.
+ */
+public final class OnDriver {
+    /** Rows of all relations together. */
+    private static final long MOST_ROWS = 1000000L;
+
+    private static final String[] SETTINGS = {
+        // Nothing is sent anywhere: joins are made of sorted or hashed inputs.
+        "spark.sql.autoBroadcastJoinThreshold", "-1",
+        "spark.sql.join.preferSortMergeJoin", "false",
+        "spark.sql.adaptive.enabled", "false",
+        // What is exchanged here is not: there is no exchange to use again.
+        "spark.sql.exchange.reuse", "false"
+    };
+
+    /** No task has such a number: memory is counted by task. */
+    private static final AtomicLong NUMBERS = new AtomicLong(-2L);
+
+    private static final WeakHashMap BESIDE = new WeakHashMap();
+
+    /** The rows as Arrow streams, one after the other; null: the query reads something else, or takes an exchange. */
+    public byte[] run(Dataset frame) throws Exception {
+        LogicalPlan optimized = frame.queryExecution().optimizedPlan();
+        if (!isHere(optimized)) return null;
+        SparkSession session = beside((SparkSession) frame.sparkSession());
+        scala.Option before = org.apache.spark.sql.classic.SparkSession$.MODULE$.getActiveSession();
+        org.apache.spark.sql.classic.SparkSession$.MODULE$.setActiveSession(session);
+        try {
+            SparkPlan plan = planned(session, optimized);
+            return plan == null ? null : rows(plan, session.sessionState().conf());
+        } finally {
+            if (before.isEmpty()) org.apache.spark.sql.classic.SparkSession$.MODULE$.clearActiveSession();
+            else org.apache.spark.sql.classic.SparkSession$.MODULE$.setActiveSession((SparkSession) before.get());
+        }
+    }
+
+    private static boolean isHere(LogicalPlan plan) {
+        long rows = 0L;
+        Iterator leaves = plan.collectLeaves().iterator();
+        while (leaves.hasNext()) {
+            Object leaf = leaves.next();
+            if (leaf instanceof LocalRelation) rows += ((LocalRelation) leaf).data().length();
+            else if (!(leaf instanceof OneRowRelation)) return false;
+        }
+        // A subquery that is left is run as a job, before the query.
+        return rows <= MOST_ROWS && plan.subqueriesAll().isEmpty();
+    }
+
+    private static SparkPlan planned(SparkSession session, LogicalPlan optimized) {
+        SparkPlan plan = org.apache.spark.sql.execution.QueryExecution$.MODULE$.createSparkPlan(
+            session.sessionState().planner(), new ReturnAnswer(optimized));
+        // Generated code is for several operators at once: it comes when there are no exchanges between them any more.
+        List before = new ArrayList();
+        List last = new ArrayList();
+        Iterator rules = org.apache.spark.sql.execution.QueryExecution$.MODULE$.preparations(
+            session, scala.Option.empty(), false).iterator();
+        while (rules.hasNext()) {
+            Object rule = rules.next();
+            (rule instanceof CollapseCodegenStages ? last : before).add(rule);
+        }
+        plan = alone(prepared(before, plan));
+        return plan == null ? null : prepared(last, plan);
+    }
+
+    private static SparkPlan prepared(List rules, SparkPlan plan) {
+        return org.apache.spark.sql.execution.QueryExecution$.MODULE$.prepareForExecution(
+            scala.jdk.javaapi.CollectionConverters.asScala(rules).toSeq(), plan);
+    }
+
+    /** The plan over one partition, in which nothing need be exchanged; null: it has what only runs in a job. */
+    private static SparkPlan alone(SparkPlan plan) {
+        if (plan instanceof Exchange && !(plan instanceof ShuffleExchangeExec)) return null;
+        if (plan.getClass().getName().startsWith("org.apache.spark.sql.execution.python.")) return null;
+        List made = new ArrayList();
+        Iterator children = plan.children().iterator();
+        while (children.hasNext()) {
+            SparkPlan child = alone((SparkPlan) children.next());
+            if (child == null) return null;
+            made.add(child);
+        }
+        if (plan instanceof ShuffleExchangeExec) return (SparkPlan) made.get(0);
+        SparkPlan found = made.isEmpty()
+            ? plan
+            : (SparkPlan) plan.withNewChildren(scala.jdk.javaapi.CollectionConverters.asScala(made).toSeq());
+        return plan instanceof LocalTableScanExec || plan instanceof UnionExec ? new CoalesceExec(1, found) : found;
+    }
+
+    private static byte[] rows(SparkPlan plan, SQLConf conf) throws Exception {
+        RDD computed = plan.execute();
+        if (computed.getNumPartitions() != 1) return null;
+        SparkEnv env = SparkEnv.get();
+        long number = NUMBERS.getAndDecrement();
+        TaskMemoryManager memory = new TaskMemoryManager(env.memoryManager(), number);
+        TaskContextImpl context = new TaskContextImpl(
+            -1, 0, 0, number, 0, 1, memory, settings(conf), env.metricsSystem(), TaskMetrics.empty(), 1,
+            scala.collection.immutable.Map$.MODULE$.empty());
+        TaskContext before = TaskContext.get();
+        ByteArrayOutputStream found = new ByteArrayOutputStream();
+        org.apache.spark.TaskContext$.MODULE$.setTaskContext(context);
+        try {
+            Iterator batches = org.apache.spark.sql.execution.arrow.ArrowConverters$.MODULE$.toBatchWithSchemaIterator(
+                computed.iterator(computed.partitions()[0], context), plan.schema(), 1000000L, 1L << 28, "UTC", true, false);
+            while (batches.hasNext()) found.write((byte[]) batches.next());
+        } finally {
+            context.markTaskCompleted(scala.Option.empty());
+            memory.cleanUpAllAllocatedMemory();
+            if (before == null) org.apache.spark.TaskContext$.MODULE$.unset();
+            else org.apache.spark.TaskContext$.MODULE$.setTaskContext(before);
+        }
+        return found.toByteArray();
+    }
+
+    /** What expressions look at when they are evaluated: a task has its settings as properties. */
+    private static Properties settings(SQLConf conf) {
+        Properties found = new Properties();
+        Iterator known = conf.getAllConfs().iterator();
+        while (known.hasNext()) {
+            scala.Tuple2 each = (scala.Tuple2) known.next();
+            if (((String) each._1()).startsWith("spark")) found.setProperty((String) each._1(), (String) each._2());
+        }
+        return found;
+    }
+
+    /** A session that plans without exchanges, and otherwise as the given one does now. */
+    private static synchronized SparkSession beside(SparkSession session) {
+        SparkSession found = (SparkSession) BESIDE.get(session);
+        if (found == null) {
+            found = session.newSession();
+            BESIDE.put(session, found);
+        }
+        SQLConf conf = found.sessionState().conf();
+        scala.collection.immutable.Map wanted = session.sessionState().conf().getAllConfs();
+        Iterator known = conf.getAllConfs().iterator();
+        while (known.hasNext()) {
+            String key = (String) ((scala.Tuple2) known.next())._1();
+            if (!wanted.contains(key)) conf.unsetConf(key);
+        }
+        Iterator settings = wanted.iterator();
+        while (settings.hasNext()) {
+            scala.Tuple2 each = (scala.Tuple2) settings.next();
+            String key = (String) each._1();
+            if (!isOurs(key) && !each._2().equals(conf.getConfString(key, null))) conf.setConfString(key, (String) each._2());
+        }
+        for (int i = 0; i < SETTINGS.length; i += 2) conf.setConfString(SETTINGS[i], SETTINGS[i + 1]);
+        return found;
+    }
+
+    private static boolean isOurs(String key) {
+        for (int i = 0; i < SETTINGS.length; i += 2) if (SETTINGS[i].equals(key)) return true;
+        return false;
+    }
+}

@@ -1,0 +1,148 @@
+"""Queries over rows that are here run without a job, and answer what a job answers: for all shapes of queries, types,
+settings and errors. What reads anything else is left to a job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from spark_trickle.spark.jobs import counting_jobs
+from spark_trickle.spark.local import fetch, hand_back
+from spark_trickle.spark.on_driver import on_driver
+from spark_trickle.spark.planning import planned_for
+
+VIEWS = {
+    "big": """SELECT id, id % 7 AS k, CAST(id * 1.25 AS DECIMAL(12,2)) AS v,
+        IF(id % 5 = 0, NULL, CONCAT('s', id % 11)) AS s FROM range(400)""",
+    "small": """SELECT id AS k, CONCAT('n', id) AS n FROM range(5)
+        UNION ALL SELECT NULL, 'none' UNION ALL SELECT 1, 'again'""",
+    "empty": "SELECT id AS k, CAST(NULL AS STRING) AS n FROM range(0)",
+    "types": """SELECT * FROM VALUES
+        (TRUE, 1Y, 2S, 3, 4L, CAST('NaN' AS FLOAT), -0.0D, 1.5BD, 'a', X'00FF', DATE'0001-01-01',
+         TIMESTAMP'2024-11-03 05:30:00Z', TIMESTAMP_NTZ'9999-12-31 23:59:59', ARRAY(1, NULL),
+         FROM_JSON('{"x":1,"y":"b"}', 'x INT, y STRING')),
+        (NULL, NULL, NULL, NULL, -9223372036854775808L, NULL, CAST('Infinity' AS DOUBLE), NULL, '', NULL, NULL,
+         NULL, NULL, ARRAY(), NULL)
+        AS t (b, i1, i2, i4, i8, f, d, m, s, x, day, ts, ntz, many, pair)""",
+}
+
+SHAPES = (
+    "SELECT * FROM types",
+    "SELECT * FROM empty",
+    "SELECT COUNT(*) AS c, SUM(k) AS s, MAX(n) AS m FROM empty",
+    "SELECT k, COUNT(*) AS c, SUM(v) AS s, AVG(v) AS a, COUNT(DISTINCT s) AS d FROM big GROUP BY k",
+    "SELECT big.*, n FROM big JOIN small ON big.k = small.k",
+    "SELECT a.n, SUM(v) AS t FROM big JOIN small a ON big.k = a.k JOIN small b ON b.k = id GROUP BY a.n",
+    "SELECT n, COUNT(id) AS c, MIN(s) AS m FROM small LEFT JOIN big ON big.k = small.k GROUP BY n",
+    "SELECT * FROM big FULL JOIN small ON big.k = small.k AND big.id < 20",
+    "SELECT * FROM big LEFT JOIN small ON big.k = small.k LEFT JOIN small AS third ON third.k = small.k + 1",
+    "SELECT * FROM big a JOIN small b ON a.k <=> b.k",
+    "SELECT * FROM small a CROSS JOIN small b",
+    "SELECT * FROM big WHERE EXISTS (SELECT 1 FROM small WHERE small.k = big.k)",
+    "SELECT * FROM big WHERE NOT EXISTS (SELECT 1 FROM small WHERE small.k = big.k AND small.n > big.s)",
+    "SELECT DISTINCT k, s FROM big UNION ALL SELECT k, n FROM small UNION SELECT k, n FROM empty",
+    "SELECT k FROM big INTERSECT ALL SELECT k FROM small",
+    "SELECT k, n FROM small EXCEPT SELECT k, n FROM empty",
+    "SELECT *, RANK() OVER (PARTITION BY k ORDER BY id DESC) AS r, SUM(v) OVER (ORDER BY id) AS t FROM big",
+    "SELECT * FROM big ORDER BY v DESC, id LIMIT 7",
+    "SELECT k, x FROM big LATERAL VIEW EXPLODE(SEQUENCE(1, CAST(k AS INT) + 1)) AS x WHERE id < 50",
+    "SELECT k, s, COUNT(*) AS c FROM big GROUP BY ROLLUP (k, s)",
+    "SELECT * FROM big TABLESAMPLE (100 PERCENT) WHERE id IN (1, 2, 3)",
+    "WITH w AS (SELECT k, SUM(v) AS t FROM big GROUP BY k) SELECT a.k, a.t, b.t AS u FROM w a, w b WHERE a.k = b.k + 1",
+    "SELECT 1 AS one, CURRENT_DATE() IS NOT NULL AS known",
+    "SELECT COLLECT_LIST(id) AS many, MAX_BY(s, id) AS last, PERCENTILE(id, 0.5) AS mid FROM big",
+    "SELECT CAST(ts AS STRING) AS shown, HOUR(ts) AS h, DATE_FORMAT(ts, 'yyyy-MM-dd HH') AS f FROM types",
+)
+
+NEEDS_A_JOB = (
+    "SELECT * FROM big WHERE v > (SELECT AVG(v) FROM big)",  # what is compared with is known by a job of its own
+    "SELECT * FROM small LEFT JOIN big ON big.k > small.k",  # one side is broadcast
+    "SELECT * FROM big WHERE k NOT IN (SELECT k FROM small WHERE k IS NOT NULL)",
+    "SELECT * FROM range(3)",
+)
+
+
+@pytest.fixture(scope="module")
+def session(spark: SparkSession) -> Iterator[SparkSession]:
+    made = spark.newSession()
+    made.conf.set("spark.sql.session.timeZone", "Asia/Kolkata")
+    for name, text in VIEWS.items():
+        frame = spark.sql(text)
+        hand_back(made, frame.toArrow(), frame.schema).createOrReplaceTempView(name)
+    with planned_for(made, small=True):
+        yield made
+
+
+def rows_of(table: pa.Table) -> list[str]:
+    return sorted(map(repr, table.to_pylist()))
+
+
+@pytest.mark.parametrize("text", SHAPES)
+def test_a_query_over_rows_that_are_here_takes_no_job_and_answers_the_same(session: SparkSession, text: str) -> None:
+    by_a_job = session.sql(text).toArrow()
+    with counting_jobs(session) as jobs:
+        here = fetch(session.sql(text))
+        assert jobs() == 0
+    assert here.schema == by_a_job.schema
+    assert rows_of(here) == rows_of(by_a_job)
+
+
+@pytest.mark.parametrize("text", NEEDS_A_JOB)
+def test_what_is_not_all_here_is_left_to_a_job(session: SparkSession, text: str) -> None:
+    assert on_driver(session.sql(text)) is None
+    assert rows_of(fetch(session.sql(text))) == rows_of(session.sql(text).toArrow())
+
+
+def test_the_order_of_rows_is_that_of_the_query(session: SparkSession) -> None:
+    found = on_driver(session.sql("SELECT id FROM big ORDER BY k DESC, id LIMIT 5"))
+    assert found is not None and found.column("id").to_pylist() == [6, 13, 20, 27, 34]
+
+
+def test_many_rows_come_whole(session: SparkSession) -> None:
+    text = "SELECT a.id * 400 + b.id AS id, REPEAT(a.s, 20) AS s FROM big a CROSS JOIN big b"
+    found = on_driver(session.sql(text))
+    assert found is not None and sorted(found.column("id").to_pylist()) == list(range(160_000))
+
+
+@pytest.mark.parametrize("ansi", ["true", "false"])
+def test_errors_and_their_absence_are_those_of_a_job(session: SparkSession, ansi: str) -> None:
+    session.conf.set("spark.sql.ansi.enabled", ansi)
+    try:
+        for text in (
+            "SELECT 1 / (k - k) AS x FROM big",
+            "SELECT CAST(s AS INT) AS x FROM big",
+            "SELECT SUM(i8) + SUM(i8) AS x FROM types",
+        ):
+            answers: list[list[str] | str] = []
+            for run in (lambda frame: frame.toArrow(), on_driver):
+                try:
+                    answers.append(rows_of(run(session.sql(text))))
+                except PySparkException as err:
+                    answers.append(str(err.getCondition()))
+            assert answers[0] == answers[1], text
+            assert isinstance(answers[0], str) == (ansi == "true"), text
+    finally:
+        session.conf.unset("spark.sql.ansi.enabled")
+
+
+def test_settings_count_as_they_are_when_it_runs(session: SparkSession) -> None:
+    text = "SELECT CAST(ts AS STRING) AS shown FROM types WHERE ts IS NOT NULL"
+    for zone, shown in (("UTC", "2024-11-03 05:30:00"), ("America/New_York", "2024-11-03 01:30:00")):
+        session.conf.set("spark.sql.session.timeZone", zone)
+        found = on_driver(session.sql(text))
+        assert found is not None and found.to_pylist() == [{"shown": shown}]
+    session.conf.set("spark.sql.session.timeZone", "Asia/Kolkata")
+
+
+def test_threads_do_not_meet(session: SparkSession) -> None:
+    text = "SELECT a.k, COUNT(*) AS c, SUM(a.v) AS v FROM big a JOIN big b ON a.k = b.k GROUP BY a.k"
+    wanted = rows_of(session.sql(text).toArrow())
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: on_driver(session.sql(text)), range(48)))
+    assert all(each is not None and rows_of(each) == wanted for each in found)
