@@ -107,6 +107,9 @@ class Settings(BaseSettings):
     """Tables up to this many rows are held in memory from one refresh to the next; those of ours are written whole."""
     lookup_table_rows: int = Field(default=100_000, ge=0)
     """Of tables from this many rows on, rows beside a change are looked up in the cache of rows, not by a scan."""
+    local_query_rows: int = Field(default=250_000, ge=0)
+    """What a refresh computes of up to so many rows is computed in the driver's thread that asks, without a Spark job;
+    rows that are there already count a quarter. 0: everything runs as jobs."""
     row_cache_bytes: int = Field(default=8 * 1024**3, ge=0)
     """What the cache of rows may take on the driver's disk. It holds the columns that are read of large tables, and may
     be deleted at any time. 0: no cache, Spark scans for what it needs."""

@@ -210,6 +210,7 @@ def _sessions(settings: Settings, catalog: Catalog, warehouse: str, spark: Spark
         master=settings.spark_master,
         driver_memory=settings.spark_driver_memory,
         extra=settings.spark_conf,
+        local_query_rows=settings.local_query_rows,
     )
 
 

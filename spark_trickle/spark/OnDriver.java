@@ -1,4 +1,5 @@
 import java.io.ByteArrayOutputStream;
+import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Properties;
@@ -10,31 +11,42 @@ import org.apache.spark.TaskContextImpl;
 import org.apache.spark.executor.TaskMetrics;
 import org.apache.spark.memory.TaskMemoryManager;
 import org.apache.spark.rdd.RDD;
+import org.apache.spark.sql.catalyst.plans.logical.Join;
+import org.apache.spark.sql.catalyst.plans.logical.JoinHint;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.OneRowRelation;
 import org.apache.spark.sql.catalyst.plans.logical.ReturnAnswer;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.execution.CoalesceExec;
 import org.apache.spark.sql.execution.CollapseCodegenStages;
+import org.apache.spark.sql.execution.ColumnarToRowExec;
 import org.apache.spark.sql.execution.LocalTableScanExec;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.UnionExec;
+import org.apache.spark.sql.execution.datasources.v2.BatchScanExec;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 import org.apache.spark.sql.execution.exchange.Exchange;
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec;
 import org.apache.spark.sql.internal.SQLConf;
 import scala.collection.Iterator;
 
 /**
- * Runs a query over rows that are on the driver already, in the thread that asks: Spark's own physical plan over one
- * partition, without the job, the tasks and the broadcasts that it takes otherwise. See on_driver.py.
+ * Runs a query over few rows in the thread that asks: Spark's own physical plan over one partition, without the job, the
+ * tasks and the broadcasts that it takes otherwise. See on_driver.py.
  *
  * Janino compiles this, as it does the code that Spark generates: no lambdas, no generics.
  */
 public final class OnDriver {
-    /** Rows of all relations together. */
-    private static final long MOST_ROWS = 1000000L;
+    /** How many rows a query may read to be run here; a setting of the session. Those that are here count a quarter. */
+    private static final String MOST_ROWS = "spark.trickle.localQueryRows";
+
+    /** They are opened one after the other; tasks of a job open theirs side by side. */
+    private static final int MOST_FILES = 32;
+
+    private static final int HERE = 4;
 
     private static final String[] SETTINGS = {
         // Nothing is sent anywhere: joins are made of sorted or hashed inputs.
@@ -45,37 +57,89 @@ public final class OnDriver {
         "spark.sql.exchange.reuse", "false"
     };
 
-    /** No task has such a number: memory is counted by task. */
-    private static final AtomicLong NUMBERS = new AtomicLong(-2L);
+    /** No task has such a number: memory and locks of blocks are counted by task. */
+    private static final AtomicLong NUMBERS = new AtomicLong(Long.MIN_VALUE);
 
     private static final WeakHashMap BESIDE = new WeakHashMap();
 
-    /** The rows as Arrow streams, one after the other; null: the query reads something else, or takes an exchange. */
+    /** The rows as Arrow streams, one after the other; null: it reads too much for one thread, or takes an exchange. */
     public byte[] run(Dataset frame) throws Exception {
+        SparkSession asking = (SparkSession) frame.sparkSession();
+        long most = Long.parseLong(asking.sessionState().conf().getConfString(MOST_ROWS, "0"));
+        if (most == 0L) return null;
         LogicalPlan optimized = frame.queryExecution().optimizedPlan();
-        if (!isHere(optimized)) return null;
-        SparkSession session = beside((SparkSession) frame.sparkSession());
+        // A subquery that is left is run as a job, before the query.
+        if (!optimized.subqueriesAll().isEmpty()) return null;
+        List files = new ArrayList();
+        if (!isSmall(optimized, most, files)) return null;
+        SparkSession session = beside(asking);
         scala.Option before = org.apache.spark.sql.classic.SparkSession$.MODULE$.getActiveSession();
         org.apache.spark.sql.classic.SparkSession$.MODULE$.setActiveSession(session);
         try {
-            SparkPlan plan = planned(session, optimized);
+            SparkPlan plan = planned(session, unhinted(optimized));
             return plan == null ? null : rows(plan, session.sessionState().conf());
+        } catch (Exception failure) {
+            // A job tries again what cannot be read for a moment, and says which task failed where.
+            if (!files.isEmpty()) return null;
+            throw failure;
         } finally {
             if (before.isEmpty()) org.apache.spark.sql.classic.SparkSession$.MODULE$.clearActiveSession();
             else org.apache.spark.sql.classic.SparkSession$.MODULE$.setActiveSession((SparkSession) before.get());
         }
     }
 
-    private static boolean isHere(LogicalPlan plan) {
+    /** Whether a query reads few rows, of local relations and of files of Iceberg's, which are added to the list. */
+    private static boolean isSmall(LogicalPlan plan, long most, List files) throws Exception {
         long rows = 0L;
         Iterator leaves = plan.collectLeaves().iterator();
         while (leaves.hasNext()) {
             Object leaf = leaves.next();
-            if (leaf instanceof LocalRelation) rows += ((LocalRelation) leaf).data().length();
-            else if (!(leaf instanceof OneRowRelation)) return false;
+            if (leaf instanceof LocalRelation) {
+                rows += ((LocalRelation) leaf).data().length() / HERE;
+            } else if (leaf instanceof DataSourceV2ScanRelation) {
+                long read = rowsOf(((DataSourceV2ScanRelation) leaf).scan(), files);
+                if (read < 0L || files.size() > MOST_FILES) return false;
+                rows += read;
+            } else if (!(leaf instanceof OneRowRelation)) {
+                return false;
+            }
+            if (rows > most) return false;
         }
-        // A subquery that is left is run as a job, before the query.
-        return rows <= MOST_ROWS && plan.subqueriesAll().isEmpty();
+        return true;
+    }
+
+    /** How many rows a scan of Iceberg's reads, about; -1: it is something else. */
+    private static long rowsOf(Scan scan, List files) throws Exception {
+        Method groups = null;
+        for (Class kind = scan.getClass(); kind != null && groups == null; kind = kind.getSuperclass()) {
+            if (!kind.getName().startsWith("org.apache.iceberg.spark.source.")) return -1L;
+            Method[] declared = kind.getDeclaredMethods();
+            for (int i = 0; i < declared.length; i++) {
+                if (declared[i].getName().equals("taskGroups") && declared[i].getParameterCount() == 0) groups = declared[i];
+            }
+        }
+        if (groups == null) return -1L;
+        groups.setAccessible(true);
+        long rows = 0L;
+        java.util.Iterator listed = ((List) groups.invoke(scan, new Object[0])).iterator();
+        while (listed.hasNext()) {
+            org.apache.iceberg.ScanTaskGroup group = (org.apache.iceberg.ScanTaskGroup) listed.next();
+            rows += group.estimatedRowsCount();
+            files.addAll(group.tasks());
+        }
+        return rows;
+    }
+
+    /** Without wishes for broadcasts, which are for joins of tables that are spread. */
+    private static LogicalPlan unhinted(LogicalPlan plan) {
+        List made = new ArrayList();
+        Iterator children = plan.children().iterator();
+        while (children.hasNext()) made.add(unhinted((LogicalPlan) children.next()));
+        if (made.isEmpty()) return plan;
+        LogicalPlan found = (LogicalPlan) plan.withNewChildren(scala.jdk.javaapi.CollectionConverters.asScala(made).toSeq());
+        if (!(found instanceof Join)) return found;
+        Join join = (Join) found;
+        return new Join(join.left(), join.right(), join.joinType(), join.condition(), JoinHint.NONE());
     }
 
     private static SparkPlan planned(SparkSession session, LogicalPlan optimized) {
@@ -114,20 +178,28 @@ public final class OnDriver {
         SparkPlan found = made.isEmpty()
             ? plan
             : (SparkPlan) plan.withNewChildren(scala.jdk.javaapi.CollectionConverters.asScala(made).toSeq());
-        return plan instanceof LocalTableScanExec || plan instanceof UnionExec ? new CoalesceExec(1, found) : found;
+        return isSeveral(plan) ? new CoalesceExec(1, found) : found;
+    }
+
+    /** Whether it makes a partition of each part of what it reads. */
+    private static boolean isSeveral(SparkPlan plan) {
+        if (plan.supportsColumnar()) return false; // what makes rows of its columns does
+        return plan instanceof LocalTableScanExec || plan instanceof BatchScanExec || plan instanceof UnionExec
+            || plan instanceof ColumnarToRowExec;
     }
 
     private static byte[] rows(SparkPlan plan, SQLConf conf) throws Exception {
         RDD computed = plan.execute();
         if (computed.getNumPartitions() != 1) return null;
         SparkEnv env = SparkEnv.get();
-        long number = NUMBERS.getAndDecrement();
+        long number = NUMBERS.getAndIncrement();
         TaskMemoryManager memory = new TaskMemoryManager(env.memoryManager(), number);
         TaskContextImpl context = new TaskContextImpl(
             -1, 0, 0, number, 0, 1, memory, settings(conf), env.metricsSystem(), TaskMetrics.empty(), 1,
             scala.collection.immutable.Map$.MODULE$.empty());
         TaskContext before = TaskContext.get();
         ByteArrayOutputStream found = new ByteArrayOutputStream();
+        env.blockManager().registerTask(number);
         org.apache.spark.TaskContext$.MODULE$.setTaskContext(context);
         try {
             Iterator batches = org.apache.spark.sql.execution.arrow.ArrowConverters$.MODULE$.toBatchWithSchemaIterator(
@@ -136,6 +208,7 @@ public final class OnDriver {
         } finally {
             context.markTaskCompleted(scala.Option.empty());
             memory.cleanUpAllAllocatedMemory();
+            env.blockManager().releaseAllLocksForTask(number);
             if (before == null) org.apache.spark.TaskContext$.MODULE$.unset();
             else org.apache.spark.TaskContext$.MODULE$.setTaskContext(before);
         }

@@ -44,6 +44,8 @@ _KEPT_FOR_LONG = {
 }
 """What Spark keeps of the past, in a process that runs for days."""
 
+LOCAL_QUERY_ROWS = "spark.trickle.localQueryRows"
+"""How `OnDriver.java` knows our setting of that name."""
 _JVM = "spark.driver.extraJavaOptions"
 _JVM_OPTIONS = (
     # Small changes run new code each time. The JVM's second compiler begins ten times later than it would by itself:
@@ -124,13 +126,16 @@ class Sessions:
         master: str,
         driver_memory: str,
         extra: Mapping[str, str],
+        local_query_rows: int = 0,
     ) -> None:
         self._lake = lake
         self._given = given
         self._master = master
         self._driver_memory = driver_memory
         self._extra = dict(extra)
-        self._files: Mapping[str, str] = {}
+        self._local_query_rows = local_query_rows
+        self._told: Mapping[str, str] = {}
+        """What each session is told that we make."""
         self._lock = threading.Lock()
         self._main: SparkSession | None = None
         self._ours = False
@@ -155,10 +160,11 @@ class Sessions:
                     require_jars(
                         session, packages_for(self._lake.warehouse, known), store_of(self._lake.warehouse, known)
                     )
-                    self._files = file_settings(self._lake.warehouse, known)
+                    files = file_settings(self._lake.warehouse, known)
+                    self._told = {**files, LOCAL_QUERY_ROWS: str(self._local_query_rows)}
                     # A session that was given, or of a Spark that another engine started, knows nothing of these.
                     others = {key: value for key, value in self._extra.items() if _is_of_other_catalog(key)}
-                    self._main = _configured(session, self._lake, {**self._files, **others})
+                    self._main = _configured(session, self._lake, {**self._told, **others})
                 except BaseException:
                     if self._ours:
                         _CONTEXT.leave(session)
@@ -167,7 +173,7 @@ class Sessions:
 
     def beside(self, lake: LakeAddress) -> SparkSession:
         """A session of its own: own settings, temporary views and catalog; same executors."""
-        return _configured(self.main.newSession(), lake, self._files)
+        return _configured(self.main.newSession(), lake, self._told)
 
     def like_main(
         self, lake: LakeAddress, prepare: Callable[[SparkSession, str, list[str]], None] | None = None
@@ -181,7 +187,7 @@ class Sessions:
         from spark_trickle.spark.meaning import enter
 
         main = self.main
-        session = _configured(_clone(main), lake, self._files)
+        session = _configured(_clone(main), lake, self._told)
         theirs, ours = _catalog_manager(main), _catalog_manager(session)
         with active(main):
             catalog, namespace = str(theirs.currentCatalog().name()), list(theirs.currentNamespace())
@@ -281,10 +287,10 @@ class Sessions:
         }
 
 
-def _configured(spark: SparkSession, lake: LakeAddress, files: Mapping[str, str]) -> SparkSession:
+def _configured(spark: SparkSession, lake: LakeAddress, told: Mapping[str, str]) -> SparkSession:
     from spark_trickle.spark.failures import spark_errors
 
-    for key, value in {**files, **lake.conf()}.items():
+    for key, value in {**told, **lake.conf()}.items():
         spark.conf.set(key, value)
     with spark_errors("opening the catalog"):
         _load_lake(spark)

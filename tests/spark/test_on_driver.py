@@ -1,21 +1,27 @@
-"""Queries over rows that are here run without a job, and answer what a job answers: for all shapes of queries, types,
-settings and errors. What reads anything else is left to a job.
+"""Queries over few rows run without a job, and answer what a job answers: over rows that are here and over files of
+Iceberg's, for all shapes of queries, types, settings and errors. What reads more is left to a job.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from spark_trickle.spark.failures import file_gone
 from spark_trickle.spark.jobs import counting_jobs
 from spark_trickle.spark.local import fetch, hand_back
 from spark_trickle.spark.on_driver import on_driver
 from spark_trickle.spark.planning import planned_for
+from spark_trickle.spark.sessions import LOCAL_QUERY_ROWS
+from spark_trickle.spark.stores import LAKE_PREFIX
+from tests.spark.versions import Lab
 
 VIEWS = {
     "big": """SELECT id, id % 7 AS k, CAST(id * 1.25 AS DECIMAL(12,2)) AS v,
@@ -72,6 +78,10 @@ NEEDS_A_JOB = (
 def session(spark: SparkSession) -> Iterator[SparkSession]:
     made = spark.newSession()
     made.conf.set("spark.sql.session.timeZone", "Asia/Kolkata")
+    made.conf.set(LOCAL_QUERY_ROWS, "250000")
+    for key, value in spark.conf.getAll.items():
+        if key.startswith(LAKE_PREFIX):
+            made.conf.set(key, value)
     for name, text in VIEWS.items():
         frame = spark.sql(text)
         hand_back(made, frame.toArrow(), frame.schema).createOrReplaceTempView(name)
@@ -146,3 +156,80 @@ def test_threads_do_not_meet(session: SparkSession) -> None:
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda _: on_driver(session.sql(text)), range(48)))
     assert all(each is not None and rows_of(each) == wanted for each in found)
+
+
+TABLES = """
+    CREATE TABLE {0}.parts (id BIGINT, k INT, s STRING, d DOUBLE) PARTITIONED BY (k)
+        TBLPROPERTIES ('format-version' = '3', 'write.delete.mode' = 'merge-on-read');
+    INSERT INTO {0}.parts SELECT id, CAST(id % 3 AS INT), CONCAT('s', id % 7), id / 3 FROM range(300);
+    INSERT INTO {0}.parts SELECT id, NULL, NULL, NULL FROM range(300, 310);
+    DELETE FROM {0}.parts WHERE id % 10 = 3;
+    CREATE TABLE {0}.older (id BIGINT, n STRING)
+        TBLPROPERTIES ('format-version' = '2', 'write.delete.mode' = 'merge-on-read');
+    INSERT INTO {0}.older SELECT id, CONCAT('n', id) FROM range(50);
+    DELETE FROM {0}.older WHERE id = 7;
+    ALTER TABLE {0}.older ADD COLUMN later INT;
+    CREATE TABLE {0}.none (id BIGINT, n STRING)
+"""
+OVER_FILES = (
+    "SELECT * FROM {0}.parts",
+    "SELECT *, _file, _pos FROM {0}.parts WHERE k = 1",
+    "SELECT * FROM {0}.parts WHERE k = 1 AND id IN (4, 7, 13, 299)",
+    "SELECT k, COUNT(*) AS c, SUM(d) AS s FROM {0}.parts GROUP BY k",
+    "SELECT * FROM {0}.older o LEFT JOIN {0}.none n ON o.id = n.id",
+    "SELECT * FROM {0}.none",
+    "SELECT COUNT(*) AS c, MAX(n) AS m FROM {0}.none",
+    "SELECT COUNT(*) AS c FROM {0}.parts",
+    "SELECT /*+ BROADCAST(small) */ p.id, n FROM {0}.parts p JOIN small ON p.k = small.k",
+    "SELECT /*+ MERGE(small) */ p.id FROM {0}.parts p LEFT SEMI JOIN small ON p.k = small.k",
+    """SELECT p.id, o.n FROM {0}.parts p JOIN {0}.older o ON p.id = o.id
+        WHERE EXISTS (SELECT 1 FROM small WHERE small.k = p.k)""",
+    "SELECT id FROM {0}.parts UNION ALL SELECT id FROM {0}.older UNION ALL SELECT id FROM big",
+    "SELECT * FROM {0}.older VERSION AS OF {1}",
+    "SELECT file_path, pos FROM {0}.older.position_deletes",
+)
+
+
+@pytest.fixture
+def named(session: SparkSession, lab: Lab) -> tuple[str, str]:
+    """The namespace of some tables, and the first version of one of them."""
+    name = f"lake.{lab.namespace}"
+    for statement in TABLES.format(name).split(";"):
+        session.sql(statement)
+    first = session.sql(f"SELECT snapshot_id FROM {name}.older.snapshots ORDER BY committed_at LIMIT 1").first()
+    assert first is not None
+    return name, str(first[0])
+
+
+def test_few_rows_of_tables_are_read_without_a_job(session: SparkSession, named: tuple[str, str]) -> None:
+    for text in OVER_FILES:
+        query = text.format(*named)
+        by_a_job = session.sql(query).toArrow()
+        with counting_jobs(session) as jobs:
+            here = fetch(session.sql(query))
+            assert jobs() == 0, query
+        assert here.schema == by_a_job.schema, query
+        assert rows_of(here) == rows_of(by_a_job), query
+
+
+def test_more_rows_than_the_setting_says_are_read_by_a_job(session: SparkSession, named: tuple[str, str]) -> None:
+    text = f"SELECT COUNT(id) AS c FROM {named[0]}.parts"
+    try:
+        for most, here in (("309", False), ("310", True), ("0", False)):
+            session.conf.set(LOCAL_QUERY_ROWS, most)
+            assert (on_driver(session.sql(text)) is not None) is here, most
+            assert fetch(session.sql(text)).to_pylist() == [{"c": 279}]
+        session.conf.set(LOCAL_QUERY_ROWS, "99")
+        assert on_driver(session.sql("SELECT * FROM big")) is None  # 400 rows that are here, and count as 100
+    finally:
+        session.conf.set(LOCAL_QUERY_ROWS, "250000")
+
+
+def test_files_that_cannot_be_read_are_an_error_of_a_job(session: SparkSession, named: tuple[str, str]) -> None:
+    frame = session.sql(f"SELECT * FROM {named[0]}.older")
+    for row in session.sql(f"SELECT file_path FROM {named[0]}.older.files").collect():
+        Path(row[0].removeprefix("file:")).unlink()
+    assert on_driver(frame) is None
+    with pytest.raises(Py4JJavaError) as raised:
+        fetch(frame)
+    assert file_gone(raised.value)

@@ -70,6 +70,8 @@ def random_lake(
 
 def tiny_limits(random: Random) -> dict[str, int]:
     limits = {name: random.choice((0, 0, 1, 2, 5)) for name in LIMITS}
+    # Queries run in the driver's thread, as jobs, or some here and some there.
+    limits["local_query_rows"] = random.choice((0, 5, 250_000))
     if random.random() < 0.5:
         # Small changes of large tables: what is beside them is looked up, in a cache that may have no room, or be off.
         del limits["small_change_rows"]
