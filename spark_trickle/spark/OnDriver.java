@@ -31,6 +31,7 @@ import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 import org.apache.spark.sql.execution.exchange.Exchange;
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec;
 import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.StructType;
 import scala.collection.Iterator;
 
 /**
@@ -62,6 +63,13 @@ public final class OnDriver {
 
     private static final WeakHashMap BESIDE = new WeakHashMap();
 
+    /** The query is one that should run here, and its plan could not be made: it is to be run as a job. */
+    public static final class Unplanned extends RuntimeException {
+        public Unplanned(RuntimeException cause) {
+            super(cause.getMessage(), cause);
+        }
+    }
+
     /** The rows as Arrow streams, one after the other; null: it reads too much for one thread, or takes an exchange. */
     public byte[] run(Dataset frame) throws Exception {
         SparkSession asking = (SparkSession) frame.sparkSession();
@@ -76,8 +84,10 @@ public final class OnDriver {
         scala.Option before = org.apache.spark.sql.classic.SparkSession$.MODULE$.getActiveSession();
         org.apache.spark.sql.classic.SparkSession$.MODULE$.setActiveSession(session);
         try {
-            SparkPlan plan = planned(session, unhinted(optimized));
-            return plan == null ? null : rows(plan, session.sessionState().conf());
+            RDD computed = computed(session, unhinted(optimized));
+            return computed == null ? null : rows(computed, frame.schema(), session.sessionState().conf());
+        } catch (Unplanned unplanned) {
+            throw unplanned;
         } catch (Exception failure) {
             // A job tries again what cannot be read for a moment, and says which task failed where.
             if (!files.isEmpty()) return null;
@@ -142,6 +152,19 @@ public final class OnDriver {
         return new Join(join.left(), join.right(), join.joinType(), join.condition(), JoinHint.NONE());
     }
 
+    /** Nothing is computed yet: what goes wrong here is our fault, not the query's. */
+    private static RDD computed(SparkSession session, LogicalPlan optimized) {
+        try {
+            SparkPlan plan = planned(session, optimized);
+            if (plan == null) return null;
+            RDD found = plan.execute();
+            if (found.getNumPartitions() == 1) return found;
+            throw new IllegalStateException(found.getNumPartitions() + " partitions of " + plan.nodeName());
+        } catch (RuntimeException failure) {
+            throw new Unplanned(failure);
+        }
+    }
+
     private static SparkPlan planned(SparkSession session, LogicalPlan optimized) {
         SparkPlan plan = org.apache.spark.sql.execution.QueryExecution$.MODULE$.createSparkPlan(
             session.sessionState().planner(), new ReturnAnswer(optimized));
@@ -178,19 +201,17 @@ public final class OnDriver {
         SparkPlan found = made.isEmpty()
             ? plan
             : (SparkPlan) plan.withNewChildren(scala.jdk.javaapi.CollectionConverters.asScala(made).toSeq());
-        return isSeveral(plan) ? new CoalesceExec(1, found) : found;
+        return isSeveral(found) ? new CoalesceExec(1, found) : found;
     }
 
-    /** Whether it makes a partition of each part of what it reads. */
+    /** Whether it makes a partition of each part of what it reads, or does not say that it makes one. */
     private static boolean isSeveral(SparkPlan plan) {
         if (plan.supportsColumnar()) return false; // what makes rows of its columns does
         return plan instanceof LocalTableScanExec || plan instanceof BatchScanExec || plan instanceof UnionExec
-            || plan instanceof ColumnarToRowExec;
+            || plan instanceof ColumnarToRowExec || plan.outputPartitioning().numPartitions() != 1;
     }
 
-    private static byte[] rows(SparkPlan plan, SQLConf conf) throws Exception {
-        RDD computed = plan.execute();
-        if (computed.getNumPartitions() != 1) return null;
+    private static byte[] rows(RDD computed, StructType schema, SQLConf conf) throws Exception {
         SparkEnv env = SparkEnv.get();
         long number = NUMBERS.getAndIncrement();
         TaskMemoryManager memory = new TaskMemoryManager(env.memoryManager(), number);
@@ -203,7 +224,7 @@ public final class OnDriver {
         org.apache.spark.TaskContext$.MODULE$.setTaskContext(context);
         try {
             Iterator batches = org.apache.spark.sql.execution.arrow.ArrowConverters$.MODULE$.toBatchWithSchemaIterator(
-                computed.iterator(computed.partitions()[0], context), plan.schema(), 1000000L, 1L << 28, "UTC", true, false);
+                computed.iterator(computed.partitions()[0], context), schema, 1000000L, 1L << 28, "UTC", true, false);
             while (batches.hasNext()) found.write((byte[]) batches.next());
         } finally {
             context.markTaskCompleted(scala.Option.empty());

@@ -1,19 +1,22 @@
-"""Queries over rows that are here already, run in this thread: no job.
+"""Queries over few rows, run in the thread that asks: no job.
 
-Of a small change most queries join and group rows that were looked up or brought before. As a job such a query takes
-200 ms of processor time, a job more for each relation that is broadcast, and little of that is work. Spark's own
-physical plan, over one partition and without exchanges, computes the same on the driver (`OnDriver.java`, which Spark's
-own compiler makes at first use: there is no jar to install). What reads anything else runs as a job, as ever.
+Of a small change most queries join and group rows that were looked up or brought before, or that are in a few small
+files. As a job such a query takes 200 ms of processor time, a job more for each relation that is broadcast, and little
+of that is work. Spark's own physical plan, over one partition and without exchanges, computes the same on the driver
+(`OnDriver.java`, which Spark's own compiler makes at first use: there is no jar to install). What reads more than
+`local_query_rows`, or anything else, runs as a job.
 """
 
 from __future__ import annotations
 
+import logging
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
+from py4j.protocol import Py4JJavaError
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from spark_trickle.storage.iceberg import Java, static
@@ -21,6 +24,9 @@ from spark_trickle.storage.iceberg import Java, static
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_LOG = logging.getLogger("spark_trickle")
+_UNPLANNED = "OnDriver$Unplanned"
+RUNS_AS_A_JOB = "runs as a job, because its plan could not be made here"
 _SOURCE = Path(__file__).with_name("OnDriver.java")
 _MADE: WeakKeyDictionary[Any, Java] = WeakKeyDictionary()
 """By gateway: there is one JVM behind each."""
@@ -28,10 +34,17 @@ _LOCK = threading.Lock()
 
 
 def on_driver(frame: DataFrame) -> pa.Table | None:
-    """The rows of a query over local relations; None: it takes a job."""
+    """The rows of a query over few rows; None: it takes a job."""
     runner = _runner(frame.sparkSession)
     java: Any = frame._jdf
-    found = runner.run(java)
+    try:
+        found = runner.run(java)
+    except Py4JJavaError as err:
+        thrown = err.java_exception
+        if thrown.getClass().getName() != _UNPLANNED:
+            raise
+        _LOG.warning("a query over few rows %s: %s", RUNS_AS_A_JOB, thrown.getMessage())
+        return None
     return None if found is None else _table(frame, found)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from pyspark.sql import SparkSession
 
 import spark_trickle
 from spark_trickle.engine import Engine
+from spark_trickle.spark.on_driver import RUNS_AS_A_JOB
 from tests.spark.engines import opened
 from tests.spark.versions import Lab
 from tests.support.delta_process import DeltaProcess
@@ -26,6 +28,26 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     settings = {"spark.sql.shuffle.partitions": "2"}
     with spark_trickle.connect(home, spark_master="local[2]", spark_driver_memory="2g", spark_conf=settings) as engine:
         yield engine.spark
+
+
+class _Unplanned(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if RUNS_AS_A_JOB in record.getMessage():
+            self.found.append(record.getMessage())
+
+
+@pytest.fixture(autouse=True)
+def _every_plan_for_the_driver_can_be_made() -> Iterator[None]:
+    """A query would run as a job then, so nothing else would tell."""
+    handler = _Unplanned()
+    logging.getLogger("spark_trickle").addHandler(handler)
+    yield
+    logging.getLogger("spark_trickle").removeHandler(handler)
+    assert not handler.found
 
 
 @pytest.fixture

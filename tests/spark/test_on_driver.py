@@ -49,6 +49,9 @@ SHAPES = (
     "SELECT * FROM big FULL JOIN small ON big.k = small.k AND big.id < 20",
     "SELECT * FROM big LEFT JOIN small ON big.k = small.k LEFT JOIN small AS third ON third.k = small.k + 1",
     "SELECT * FROM big a JOIN small b ON a.k <=> b.k",
+    # Products say no number of partitions, and a union asks.
+    """SELECT a.k, c.n FROM small a CROSS JOIN small b JOIN small c ON c.k = a.k
+        UNION ALL SELECT a.k, c.n FROM big a JOIN small b ON a.k > b.k JOIN small c ON c.k = a.k""",
     "SELECT * FROM small a CROSS JOIN small b",
     "SELECT * FROM big WHERE EXISTS (SELECT 1 FROM small WHERE small.k = big.k)",
     "SELECT * FROM big WHERE NOT EXISTS (SELECT 1 FROM small WHERE small.k = big.k AND small.n > big.s)",
