@@ -56,7 +56,7 @@ class RowCache:
         self._where: dict[tuple[DataFile, bool, str], str] = {}
         """Data file, whether its sorted keys are meant, and column -> piece."""
         self._pieces: dict[str, Piece] = {}
-        self._open: OrderedDict[str, pa.Table] = OrderedDict()
+        self._open: OrderedDict[str, tuple[Piece, pa.Table]] = OrderedDict()
         self.let_go = 0
         """How many pieces were deleted to make room."""
         if most_bytes > 0:
@@ -139,42 +139,34 @@ class RowCache:
         if wanted.numbers is None:
             kept = self._column(file, key)
             return None if kept is None else rows_with_texts(kept, wanted.values)
-        run = self._table(file, True, key.id)
-        if run is None:
-            run = self.sort(file, key)
+        kept_run = self._piece(file, True, key.id)
+        run = self.sort(file, key) if kept_run is None else kept_run[1]
         return None if run is None else rows_in_run(run, wanted.numbers)
 
     def _column(self, file: DataFile, kind: Kind) -> pa.Array | None:
-        table = self._table(file, False, kind.id)
-        if table is None:
-            return None
-        with self._lock:
-            name = self._where.get((file, False, kind.id))
-            place = self._pieces[name].columns.index(kind.id) if name in self._pieces else None
-        if place is None or place >= table.num_columns:
-            return None
-        return table.column(place).chunk(0)
+        found = self._piece(file, False, kind.id)
+        return None if found is None else found[1].column(found[0].columns.index(kind.id)).chunk(0)
 
-    def _table(self, file: DataFile, sorted_keys: bool, column: str) -> pa.Table | None:
-        """The rows of the piece that has a column."""
+    def _piece(self, file: DataFile, sorted_keys: bool, column: str) -> tuple[Piece, pa.Table] | None:
+        """The piece that has a column, and its rows, of one look: another piece may have it a moment later."""
         with self._lock:
             name = self._where.get((file, sorted_keys, column))
             if name is None:
                 return None
             self._bytes.move_to_end(name)
-            table = self._open.get(name)
-            if table is not None:
+            opened = self._open.get(name)
+            if opened is not None:
                 self._open.move_to_end(name)
-                return table
+                return opened
         read_here = read(self._folder / name)
         with self._lock:
             if read_here is None:  # somebody deleted it, or it is damaged: it is as if it had never been here
                 self._forget(name)
                 return None
-            self._open[name] = read_here[1]
+            self._open[name] = read_here
             while len(self._open) > MOST_OPEN:
                 self._open.popitem(last=False)
-        return read_here[1]
+        return read_here
 
     def _add(self, piece: Piece, rows: pa.Table) -> None:
         try:

@@ -259,7 +259,7 @@ public final class OnDriver {
         Iterator known = conf.getAllConfs().iterator();
         while (known.hasNext()) {
             String key = (String) ((scala.Tuple2) known.next())._1();
-            if (!wanted.contains(key)) conf.unsetConf(key);
+            if (!wanted.contains(key) && !isOurs(key)) conf.unsetConf(key);
         }
         Iterator settings = wanted.iterator();
         while (settings.hasNext()) {
@@ -267,7 +267,10 @@ public final class OnDriver {
             String key = (String) each._1();
             if (!isOurs(key) && !each._2().equals(conf.getConfString(key, null))) conf.setConfString(key, (String) each._2());
         }
-        for (int i = 0; i < SETTINGS.length; i += 2) conf.setConfString(SETTINGS[i], SETTINGS[i + 1]);
+        // Another thread may be planning with them: they are never without their values.
+        for (int i = 0; i < SETTINGS.length; i += 2) {
+            if (!SETTINGS[i + 1].equals(conf.getConfString(SETTINGS[i], null))) conf.setConfString(SETTINGS[i], SETTINGS[i + 1]);
+        }
         return found;
     }
 

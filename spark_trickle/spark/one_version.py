@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from spark_trickle.delta.sizes import Limits
 from spark_trickle.elsewhere.unversioned import is_unversioned, why_full
 from spark_trickle.model.frontier import Pin, Pointer
 from spark_trickle.names import TableName
@@ -18,17 +19,6 @@ from spark_trickle.storage.iceberg import load, pin
 from spark_trickle.storage.views import view_pin
 from spark_trickle.storage.windows import Span
 from spark_trickle.storage.windows import Window as FeedWindow
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Sizes that decide how a change is carried out; see the settings of the same names."""
-
-    small_change_rows: int
-    rewrite_table_rows: int
-    broadcast_table_rows: int
-    held_table_rows: int
-    lookup_table_rows: int
 
 
 class Shared:
@@ -56,8 +46,10 @@ class Shared:
                     self._pins[pointer] = view_pin(workspace.session, table, pointer.location)
                 else:
                     # Iceberg may spell the place of a file otherwise than its catalog, and places are compared.
-                    here = pin(load(workspace.session, table), table)
-                    self._pins[pointer] = replace(here, location=pointer.location)
+                    here = replace(pin(load(workspace.session, table), table), location=pointer.location)
+                    if workspace.heads().get(table) != pointer:  # written meanwhile: what was read may be either
+                        return here
+                    self._pins[pointer] = here
         return self._pins[pointer]
 
     def window(self, since: Pin, columns: tuple[str, ...] | None) -> FeedWindow | Broken:

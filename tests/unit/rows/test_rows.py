@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import sys
 import tempfile
 import threading
 from dataclasses import replace
@@ -184,6 +185,37 @@ def test_threads_look_up_while_others_fill_and_evict(tmp_path: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join()
+    assert not wrong
+
+
+def test_a_column_that_moves_to_another_piece_is_never_read_as_its_neighbour(tmp_path: Path) -> None:
+    """Somebody keeps the same columns once more, in another order, while others look up."""
+    cache, file = RowCache(tmp_path / "rows", LARGE), DataFile("u", "f", 200)
+    other = Kind("4", pa.int64())
+    both = {KEY: pa.array(range(200)), other: pa.array(range(1000, 1200))}
+    turned = dict(reversed(both.items()))
+    cache.put(file, both)
+    wanted, wrong, over = Wanted.of(pa.array([3])), list[object](), threading.Event()
+
+    def look() -> None:
+        while not over.is_set():
+            found = cache.find([LiveFile(file, NOBODY)], KEY, wanted, [KEY, other], 9)
+            if answer(found) != [(3, 1003)]:
+                wrong.append(found)
+
+    lookers = [threading.Thread(target=look) for _ in range(3)]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for looker in lookers:
+            looker.start()
+        for number in range(60):
+            cache.put(file, both if number % 2 else turned)
+    finally:
+        over.set()
+        sys.setswitchinterval(before)
+    for looker in lookers:
+        looker.join()
     assert not wrong
 
 
