@@ -276,9 +276,9 @@ def _watermarking(
 
 def _lake(settings: Settings, workspaces: Workspaces, sessions: Sessions) -> LazyLake:
     def make_lake() -> SparkLake:
+        from spark_trickle.delta.sizes import Limits
         from spark_trickle.rows.cache import RowCache
         from spark_trickle.spark.lake import SparkLake
-        from spark_trickle.spark.one_version import Limits
 
         limits = Limits(
             small_change_rows=settings.small_change_rows,

@@ -1,11 +1,18 @@
-"""A maintenance plan as text, for `explain`: what is kept, how, and the SQL that computes the change."""
+"""A maintenance plan as text, for `explain`: what is kept, how, and the program that a change goes through."""
 
 from __future__ import annotations
 
-from spark_trickle.delta.differentiate import delta
-from spark_trickle.delta.partitions import partition_change
-from spark_trickle.delta.plan import PUBLIC, Bag, Delta, Groups, Keep, Kept, MaintenancePlan, Node, Partitions
+from collections.abc import Iterator, Mapping
+
+from sqlglot import exp
+
+from spark_trickle.delta.plan import PUBLIC, RECOMPUTED, TARGET, Bag, Groups, Keep, Kept, MaintenancePlan, Node
+from spark_trickle.delta.program import Compute, Gather, Inline, Step, Together, Where, program
 from spark_trickle.delta.rules.aggregate import may_not_fit
+from spark_trickle.delta.sizes import Sizes
+from spark_trickle.delta.staged import NONE_LARGE
+from spark_trickle.delta.transitions import TRANSITIONS
+from spark_trickle.sql.leaves import Leaf, StepLeaf
 from spark_trickle.sql.parse import TrickleSpark
 from spark_trickle.sql.show import show as show_tree
 
@@ -20,12 +27,20 @@ _WAYS = {
 }
 
 
-def show(plan: MaintenancePlan) -> str:
-    """All nodes, in the order in which they are refreshed."""
-    return "\n\n".join(_node(node) for node in plan.nodes)
+_BESIDE = (TRANSITIONS, RECOMPUTED, TARGET)
 
 
-def _node(node: Node) -> str:
+def show(plan: MaintenancePlan, rows: Mapping[Leaf, int] = NONE_LARGE) -> str:
+    """All nodes, in the order in which they are refreshed.
+
+    Args:
+        rows: of the tables that are read, where that is known: large ones are joined step by step.
+    """
+    sizes = [f"{leaf}: about {rows[leaf]:,} rows" for leaf in plan.sources if leaf in rows]
+    return "\n\n".join([*(["\n".join(sizes)] if sizes else []), *(_node(node, rows) for node in plan.nodes)])
+
+
+def _node(node: Node, rows: Mapping[Leaf, int]) -> str:
     kind = "public table" if node.label == PUBLIC else f"internal table {node.label}"
     lines = [f"{kind} ({', '.join(node.columns)})"]
     upkeep = node.upkeep
@@ -40,26 +55,38 @@ def _node(node: Node) -> str:
         by = f"partitions of ({', '.join(name for name, _ in upkeep.keys)})" if upkeep.keys else "the whole"
         lines.append(f"  kept by computing {by} again, writing what differs")
     lines.append(_indented(show_tree(upkeep.operator)))
-    change = delta(node, frozenset(node.inputs))
-    if change is None:
+    made = program(node, frozenset(node.inputs), Sizes(tables={leaf: rows.get(leaf, 0) for leaf in node.inputs}))
+    if made is None:
         lines.append("  change: none, it reads no table")
-    elif isinstance(upkeep, Partitions):
-        lines.append("  touched, if all inputs change:")
-        lines.extend(_steps(change))
-        lines.append("  change:")
-        lines.extend(_steps(partition_change(node)))
     else:
-        lines.append("  change, if all inputs change:")
-        lines.extend(_steps(change))
+        lines.append("  if all inputs change, a small change goes through:")
+        lines.extend(_steps(made.steps, 4))
+        lines.append(f"    write {made.writes}: {made.writing}")
     return "\n".join(lines)
 
 
-def _steps(change: Delta) -> list[str]:
-    parts = []
-    for shared in change.shared:
-        parts.append(f"    {shared.step}, used in several places:")
-        parts.append(_indented(shared.query.sql(dialect=TrickleSpark, pretty=True), 6))
-    return [*parts, _indented(change.query.sql(dialect=TrickleSpark, pretty=True), 4)]
+def _steps(steps: tuple[Step, ...], by: int) -> Iterator[str]:
+    for step in steps:
+        match step:
+            case Compute():
+                yield from _said(f"compute {step.step}: {step.what}", step.step, step.query, by)
+            case Inline():
+                yield from _said(f"put {step.step} into what reads it: {step.what}", step.step, step.query, by)
+            case Gather():
+                yield from _said(f"gather {step.step} by the keys of {step.by}: {step.what}", step.step, step.query, by)
+            case Together():
+                yield " " * by + "side by side:"
+                yield from _steps(step.parts, by + 2)
+            case Where():
+                rows = step.step if step.flag is None else f"{step.step} with {step.flag}"
+                yield " " * by + f"if there is any {rows}: {step.what}"
+                yield from _steps(step.then, by + 2)
+
+
+def _said(what: str, step: StepLeaf, query: exp.Query, by: int) -> Iterator[str]:
+    yield " " * by + what
+    # What becomes of groups follows from how each column is kept: it is told on one line.
+    yield _indented(query.sql(dialect=TrickleSpark, pretty=step not in _BESIDE), by + 2)
 
 
 def _kept(kept: Kept) -> str:

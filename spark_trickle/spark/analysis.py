@@ -39,6 +39,7 @@ from spark_trickle.sql.parse import TrickleSpark, tokenize
 from spark_trickle.sql.refusals import Refused, refused
 from spark_trickle.sql.show import show as show_tree
 from spark_trickle.sql.sources import SourceTable, SourceView
+from spark_trickle.storage.iceberg import rows_in
 from spark_trickle.storage.views import load_view
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ def analyze(workspace: Workspace, query: str, meaning: Meaning, stream_tables: I
             reads_clock=changing is not None and changing.clock,
             reading=fingerprint(plan) if plan is not None else "",
             tree=kept.tree,
-            delta_sql=show_plan(plan) if plan is not None else "",
+            delta_sql=show_plan(plan, _row_counts(workspace, plan)) if plan is not None else "",
             notices=(
                 *widened(columns),
                 *kept.notices,
@@ -245,6 +246,10 @@ def _over_sources(query: exp.Expr) -> exp.Expr:
         return exp.to_table(leaf.table.sql, dialect="spark")
 
     return resolve(query, table)
+
+
+def _row_counts(workspace: Workspace, plan: MaintenancePlan) -> dict[Leaf, int]:
+    return {source: rows_in(workspace.session, source.table) for source in plan.sources}
 
 
 def _whole(plan: MaintenancePlan) -> exp.Expr:

@@ -1,39 +1,38 @@
-"""Applies the change of one node to its table.
+"""Carries out the program of one node (`delta/program.py`) with Spark, and has the outcome written.
 
-Jobs of a small change, and what each is for. Groups: one or two to compute old and new rows of the touched groups (the
-table is broadcast when it is small); when groups must be recomputed, two more. Bags: one to compute the delta, two to
+Queries over few rows run without a job (`on_driver`). As jobs of a small change: groups, one or two to compute old and
+new rows of the touched groups; when groups must be computed again, two more. Bags, one to compute the change, two to
 find the rows that go. `place` writes what was computed, mostly without a job.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import functions as f
 from pyspark.sql import types as t
 from sqlglot import exp
 
-from spark_trickle.delta import merge, transitions
-from spark_trickle.delta.differentiate import delta
+from spark_trickle.delta import transitions
 from spark_trickle.delta.losses import REMOVED, undone
-from spark_trickle.delta.partitions import partition_change
-from spark_trickle.delta.plan import (
-    DELTA,
-    GROUPS,
-    PUBLIC,
-    RECOMPUTED,
-    TARGET,
-    WEIGHT,
-    Delta,
-    Groups,
-    Node,
-    Partitions,
+from spark_trickle.delta.merge import groups_of
+from spark_trickle.delta.plan import DELTA, PUBLIC, TARGET, WEIGHT, Bag, Delta, Groups, Node
+from spark_trickle.delta.program import (
+    Compute,
+    Gather,
+    Inline,
+    Program,
+    Step,
+    Together,
+    Where,
+    Writing,
+    program,
+    shared,
 )
-from spark_trickle.delta.staged import NONE_LARGE
+from spark_trickle.delta.sizes import Own, Sizes
 from spark_trickle.names import TableName, quote
 from spark_trickle.spark.failures import spark_errors
 from spark_trickle.spark.local import fetch, hand_back, most_fetched, travels
@@ -42,18 +41,11 @@ from spark_trickle.spark.place import Computed, Placer
 from spark_trickle.spark.relations import Leaves, sql_name
 from spark_trickle.spark.sharing import netted, plain, tells_apart
 from spark_trickle.spark.write import NOTHING, Writer, Written
-from spark_trickle.sql.leaves import KeptLeaf, StepLeaf, steps_of
+from spark_trickle.sql.leaves import KeptLeaf, StepLeaf
 from spark_trickle.storage.netting import net
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-
-MOVED_ROWS = 20_000
-"""A table of ours with more rows is not joined as it is with a small change: to keep rows without partner Spark would
-move the whole table. Its rows that matter are looked for first."""
-
-_SIDE = "_trickle_side"
 
 
 class NodeApplier:
@@ -64,12 +56,15 @@ class NodeApplier:
     ) -> None:
         self._leaves = leaves
         self._session = leaves.workspace.session
-        self._writer = writer
         self._node = node
         self._table = table
         self._target: exp.Expr = sql_name(table.sql)
         self._placer = Placer(leaves, writer, node, table)
-        self._small = False
+        self._small = self._addressed = False
+        self._steps: dict[StepLeaf, exp.Expr] = {TARGET: self._target}
+        """What each step is: a view, a table, or a query."""
+        self._found: dict[StepLeaf, Computed] = {}
+        """Those that were computed by themselves."""
         self._change: tuple[DataFrame, pa.Table | None] | None = None
         self._given_back = given_back
         """Rows that were taken from the table, as a change: what is applied is told from what it held before that."""
@@ -80,42 +75,92 @@ class NodeApplier:
         return self._change
 
     def apply(self, changed: frozenset[KeptLeaf]) -> Written:
-        written = self._applied(changed)
+        self._steps, self._found = {TARGET: self._target}, {}
+        found = program(self._node, changed, self._sizes(changed))
+        written = self._carried_out(found) if found is not None else self._only_given_back()
         if written.changed:
             self._leaves.forget(self._node.leaf)
         return written
 
-    def _applied(self, changed: frozenset[KeptLeaf]) -> Written:
-        self._small = sum(self._leaves.rows_of(leaf) for leaf in changed) <= self._leaves.small_rows
-        change = delta(self._node, changed, self._leaves.large() if self._small else NONE_LARGE)
-        if change is None:
-            return NOTHING if self._given_back is None else self._rows(self._undone(self._given_back, None))
-        steps: dict[StepLeaf, exp.Expr] = {TARGET: self._target}
-        self._share(change, steps)
-        if isinstance(self._node.upkeep, Groups):
-            return self._groups(change.query, steps)
-        if isinstance(self._node.upkeep, Partitions):
-            return self._partitions(change, steps)
-        if self._node.key == () and self._plain_types():
+    def _sizes(self, changed: frozenset[KeptLeaf]) -> Sizes:
+        sizes = Sizes(sum(self._leaves.rows_of(leaf) for leaf in changed), limits=self._leaves.limits)
+        self._small = sizes.small
+        tables = self._leaves.row_counts() if sizes.small else {}
+        return Sizes(sizes.changed, tables, self._own(), sizes.limits)
+
+    def _own(self) -> Own:
+        """What is known of the node's own table, as far as it matters; and where its old rows are read."""
+        if not isinstance(self._node.upkeep, Groups):
+            return Own(travels=self._node.key != () or travels(self._session.table(self._table.sql).schema))
+        self._addressed = False
+        if self._small:
+            self._steps[TARGET], self._addressed = self._placer.old_rows()
+        return Own(self._placer.rows_before if self._node.upkeep.keys else 0, self._addressed)
+
+    def _carried_out(self, found: Program) -> Written:
+        if found.writing is Writing.ROW:
             return self._one_row()
-        found = self._compute(self._leaves.sql(change.query, steps), "delta", fetched=self._small)
-        return self._rows(found if self._given_back is None else self._undone(self._given_back, found))
+        self._run(found.steps)
+        last = self._found.get(found.writes)
+        if found.writing is Writing.TRANSITIONS:
+            assert last is not None  # nothing that comes before it can leave it out
+            return self._groups(last)
+        if self._given_back is not None and isinstance(self._node.upkeep, Bag):
+            last = self._undone(self._given_back, last)
+        return NOTHING if last is None else self._rows(last)
+
+    def _only_given_back(self) -> Written:
+        return NOTHING if self._given_back is None else self._rows(self._undone(self._given_back, None))
+
+    def _run(self, steps: Iterable[Step]) -> None:
+        for step in steps:
+            match step:
+                case Compute():
+                    text = self._leaves.sql(step.query, self._steps)
+                    self._know(step.step, self._compute(text, step.step.name, fetched=self._small))
+                case Together():
+                    texts = {part.step: self._leaves.sql(part.query, self._steps) for part in step.parts}
+                    for leaf, found in self._compute_all(texts).items():
+                        self._know(leaf, found)
+                case Inline():
+                    self._steps[step.step] = exp.Subquery(this=self._leaves.resolved(step.query, self._steps))
+                case Gather():
+                    self._gather(step)
+                case Where() if self._is_any(step):
+                    self._run(step.then)
+
+    def _know(self, step: StepLeaf, found: Computed) -> None:
+        self._steps[step], self._found[step] = found.name, found
+        self._leaves.set_bounds(step, found.rows)
+
+    def _gather(self, step: Gather) -> None:
+        """The node's own rows with some keys: looked up with their addresses, or read between bounds."""
+        looked_up = self._placer.old_groups(self._found[step.by]) if self._addressed else None
+        if looked_up is None:
+            self._leaves.set_table(step.step, self._table)
+        else:
+            self._steps[step.step] = looked_up
+        self._steps[step.step] = exp.Subquery(this=self._leaves.resolved(step.query, self._steps))
+
+    def _is_any(self, step: Where) -> bool:
+        found = self._found[step.step]
+        return (found.count if step.flag is None else self._counts(found, step.flag)[0]) > 0
 
     def compute(self, query: Delta, steps: Mapping[StepLeaf, exp.Expr], what: str) -> Computed:
         """Run a query about the node that is not its change. Few rows are expected."""
-        self._small = True
-        known = {TARGET: self._target, **steps}
-        self._share(query, known)
-        return self._compute(self._leaves.sql(query.query, known), what, fetched=True)
+        return self._compute(self._beginning(query, steps), what, fetched=True)
 
     def fetch(self, query: Delta, steps: Mapping[StepLeaf, exp.Expr]) -> tuple[t.StructType, pa.Table | None]:
         """The same, only to look at the rows. None: they are too many to come here."""
-        self._small = True
-        known = {TARGET: self._target, **steps}
-        self._share(query, known)
+        text = self._beginning(query, steps)
         with spark_errors(f"computing what '{self._table}' may lose"):
-            frame, rows = self._begun(self._leaves.sql(query.query, known), fetched=True)
+            frame, rows = self._begun(text, fetched=True)
             return frame.schema, rows
+
+    def _beginning(self, query: Delta, steps: Mapping[StepLeaf, exp.Expr]) -> str:
+        self._small, self._steps, self._found = True, {TARGET: self._target, **steps}, {}
+        self._run(shared(query))
+        return self._leaves.sql(query.query, self._steps)
 
     def take_rows(self, gone: pa.Table, schema: t.StructType) -> tuple[Written, Computed] | None:
         """Take rows away of which each is given once. What was done, and the change; None: it takes a statement."""
@@ -151,29 +196,6 @@ class NodeApplier:
         query = undone(self._node, changed=change is not None)
         return self._compute(self._leaves.sql(query, steps), "undone", fetched=self._small)
 
-    def _share(self, change: Delta, steps: dict[StepLeaf, exp.Expr]) -> None:
-        """Compute the parts of a change that are used in several places; side by side those that need not wait."""
-        waiting = list(change.shared)
-        while waiting:
-            missing = {part.step for part in waiting}
-            ready = [part for part in waiting if not missing.intersection(steps_of(part.query))]
-            texts = {part.step: self._leaves.sql(part.query, steps) for part in ready}
-            for step, found in self._compute_all(texts).items():
-                steps[step] = found.name
-                self._leaves.set_bounds(step, found.rows)
-            waiting = [part for part in waiting if part.step not in texts]
-
-    def _partitions(self, change: Delta, steps: dict[StepLeaf, exp.Expr]) -> Written:
-        """Compute touched partitions again."""
-        groups = self._compute(self._leaves.sql(change.query, steps), "groups", fetched=self._small)
-        if groups.count == 0:
-            return NOTHING
-        steps = {TARGET: self._target, GROUPS: groups.name}
-        self._leaves.set_bounds(GROUPS, groups.rows)
-        again = partition_change(self._node)
-        self._share(again, steps)
-        return self._rows(self._compute(self._leaves.sql(again.query, steps), "delta", fetched=self._small))
-
     def _rows(self, found: Computed) -> Written:
         """Write a change that is rows with weights."""
         if found.count == 0:
@@ -186,19 +208,13 @@ class NodeApplier:
         return self._placer.rows(found)
 
     def _one_row(self) -> Written:
-        """A table of at most one row, over tables of one row: computing it again is the cheapest delta."""
+        """A table of at most one row: computing it again tells whether it differs."""
         names = self._node.columns
         with spark_errors(f"computing '{self._table}'"):
             frame = self._session.sql(self._leaves.sql(self._node.query))
-            if self._placer.contents is not None:
-                now, before = fetch(frame), self._placer.contents.rows
-            else:
-                both = frame.withColumn(_SIDE, f.lit(True)).unionAll(
-                    self._session.table(self._table.sql).withColumn(_SIDE, f.lit(False))
-                )
-                rows = fetch(both)
-                now = rows.filter(pc.field(_SIDE)).drop_columns(_SIDE)
-                before = rows.filter(pc.invert(pc.field(_SIDE))).drop_columns(_SIDE)
+            held = self._placer.contents
+            now = fetch(frame)
+            before = fetch(self._session.table(self._table.sql)) if held is None else held.rows
         if all(now.column(name).cast(before.schema.field(name).type).equals(before.column(name)) for name in names):
             return NOTHING
         if self._node.label != PUBLIC:
@@ -208,9 +224,6 @@ class NodeApplier:
             self._leaves.set_changes(self._node.leaf, changes, change.num_rows, change)
         self._placer.replace(now)
         return Written(now.num_rows, before.num_rows, 1)
-
-    def _plain_types(self) -> bool:
-        return travels(self._session.table(self._table.sql).schema)
 
     def _compute(self, text: str, what: str, *, fetched: bool) -> Computed:
         """Run a query once: its rows come here when they are few, and stay cached in Spark when they are not."""
@@ -229,7 +242,7 @@ class NodeApplier:
         """The query, and its rows if they are to be brought here and few."""
         frame = self._session.sql(text)
         # A join may make many rows of few: what turns out to be too much to bring here stays where it is.
-        most = most_fetched(frame.schema, self._leaves.small_rows)
+        most = most_fetched(frame.schema, self._leaves.limits.small_change_rows)
         rows = fetch(frame.limit(most + 1)) if fetched and travels(frame.schema) else None
         return frame, rows if rows is not None and rows.num_rows <= most else None
 
@@ -241,54 +254,31 @@ class NodeApplier:
             cancels = self._small and WEIGHT in schema.names and travels(schema)
             frame = self._leaves.keep(net(frame).select(*schema.names) if cancels else frame)
             count = frame.count()
-            if cancels and count <= most_fetched(schema, self._leaves.small_rows):
+            if cancels and count <= most_fetched(schema, self._leaves.limits.small_change_rows):
                 rows = fetch(frame)
         if rows is not None:
             frame, count = hand_back(self._session, rows, schema), rows.num_rows
         return Computed(self._leaves.name_view(f"{what}_{self._node.label}", frame), schema, rows, count)
 
-    def _groups(self, query: exp.Query, steps: dict[StepLeaf, exp.Expr]) -> Written:
-        upkeep = self._node.upkeep
-        assert isinstance(upkeep, Groups)
-        # The delta goes into the query as it is: partial aggregates, old rows and new rows in one job.
-        steps[DELTA] = exp.Subquery(this=self._leaves.resolved(query, steps))
-        steps[TARGET], addressed = self._placer.old_rows() if self._small else (self._target, False)
-        moved = min(MOVED_ROWS, self._leaves.large_rows) if self._small else self._leaves.large_rows
-        if upkeep.keys and self._placer.rows_before > moved:
-            partials = self._compute(self._leaves.sql(query, steps), "delta", fetched=self._small)
-            self._leaves.set_bounds(DELTA, partials.rows)
-            steps[DELTA] = partials.name
-            found_groups = self._placer.old_groups(partials) if addressed else None
-            if found_groups is None:
-                self._leaves.set_table(TARGET, self._table)
-            else:
-                steps[TARGET] = found_groups
-            steps[TARGET] = exp.Subquery(this=self._leaves.resolved(transitions.touched_rows(self._node), steps))
-        judged = transitions.transitions(self._node, addressed=addressed)
-        found = self._compute(self._leaves.sql(judged, steps), "transitions", fetched=self._small)
-        steps[transitions.TRANSITIONS] = found.name
-        if self._counts(found, transitions.FLAG)[0]:
-            found = self._recompute(steps, addressed=addressed)
-            steps[transitions.TRANSITIONS] = found.name
+    def _groups(self, found: Computed) -> Written:
+        """Write what becomes of groups."""
         gone, came = self._counts(found, transitions.GONE, transitions.CAME)
         if not gone and not came:
             return NOTHING
         if found.rows is not None or self._node.label != PUBLIC:
-            changes = self._session.sql(self._leaves.sql(transitions.change(self._node), steps))
-            self._leaves.set_changes(self._node.leaf, changes, gone + came, None)
-            self._change = (changes, None) if found.rows is not None else None
-        return self._placer.groups(found, {**steps, TARGET: self._target}, gone, came)
+            changes, rows = self._change_of_groups(found)
+            self._leaves.set_changes(self._node.leaf, changes, gone + came, rows)
+            self._change = (changes, rows) if found.rows is not None else None
+        return self._placer.groups(found, {**self._steps, TARGET: self._target}, gone, came)
 
-    def _recompute(self, steps: dict[StepLeaf, exp.Expr], *, addressed: bool) -> Computed:
-        """Compute flagged groups from their rows, and put them in the place of what could not be merged."""
-        keys = self._compute(
-            self._leaves.sql(transitions.flagged_keys(self._node), steps), "groups", fetched=self._small
-        )
-        steps[GROUPS] = keys.name
-        self._leaves.set_bounds(GROUPS, keys.rows)
-        steps[RECOMPUTED] = exp.Subquery(this=self._leaves.resolved(merge.recomputed(self._node), steps))
-        text = self._leaves.sql(transitions.settled(self._node, addressed=addressed), steps)
-        return self._compute(text, "settled", fetched=self._small)
+    def _change_of_groups(self, found: Computed) -> tuple[DataFrame, pa.Table | None]:
+        """Old rows out, new rows in. Where rows are here, so are those of the change: others are looked up by them."""
+        rows = None if found.rows is None else _old_and_new(found.rows, self._node.columns, groups_of(self._node).keys)
+        if rows is None:
+            return self._session.sql(self._leaves.sql(transitions.change(self._node), self._steps)), None
+        fields = [found.schema[name] for name in self._node.columns]
+        schema = t.StructType([*fields, t.StructField(WEIGHT, t.LongType())])
+        return hand_back(self._session, rows, schema), rows
 
     def _counts(self, found: Computed, *flags: str) -> list[int]:
         """In how many rows each flag is set."""
@@ -297,6 +287,14 @@ class NodeApplier:
         sums = ", ".join(f"COALESCE(SUM(CASE WHEN {quote(flag)} THEN 1 ELSE 0 END), 0)" for flag in flags)
         with spark_errors(f"counting the changes of '{self._table}'"):
             return [int(n) for n in self._session.sql(f"SELECT {sums} FROM {quote(found.view)}").collect()[0]]
+
+
+def _old_and_new(rows: pa.Table, names: Sequence[str], keys: Sequence[str]) -> pa.Table | None:
+    """What happened to groups, as rows with weights; None: old and new rows are of different types."""
+    before = [name if name in keys else transitions.old(name) for name in names]
+    gone = rows.filter(pc.field(transitions.GONE)).select(before).rename_columns(names)
+    came = rows.filter(pc.field(transitions.CAME)).select(names)
+    return _weighted(plain(gone, names), plain(came, names)) if gone.schema.types == came.schema.types else None
 
 
 def _weighted(gone: pa.Table, came: pa.Table) -> pa.Table:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from pyspark.util import inheritable_thread_target
 
 from spark_trickle.delta.plan import PUBLIC, MaintenancePlan
-from spark_trickle.delta.staged import NONE_LARGE
 from spark_trickle.errors import InternalError, StreamTableError
 from spark_trickle.model.frontier import Pin, Pointer
 from spark_trickle.model.meaning import Meaning
@@ -182,8 +181,8 @@ class Bench(Completeness):
                 else:
                     with sql_errors(f"the plan of '{table.name}'"):
                         frame = self.workspace.session.sql(leaves.sql(node.query))
-                    large = leaves.large() if node.key else NONE_LARGE
-                    read = max((large.get(leaf, 0) for leaf in node.inputs), default=0)
+                    rows = leaves.row_counts() if node.key else {}
+                    read = max((rows.get(leaf, 0) for leaf in node.inputs), default=0)
                     key = (node.key or ()) if read > self._limits.broadcast_table_rows else ()
                     written = writer.whole(target, frame, exists=target in present, key=key)
                 commits += written.commits
@@ -350,9 +349,7 @@ class Bench(Completeness):
             tables=tables,
             before=before,
             columns={leaf: columns_read(plan, leaf) for leaf in tables},
-            small_rows=self._limits.small_change_rows,
-            rewrite_rows=self._limits.rewrite_table_rows,
-            large_rows=self._limits.broadcast_table_rows,
+            limits=self._limits,
             windows={SourceLeaf(name): window for name, window in windows.items()},  # type: ignore[misc]
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+from spark_trickle.delta.sizes import Limits
 from spark_trickle.model.publication import Cut
 from spark_trickle.names import TableName
 from spark_trickle.rows.cache import RowCache
@@ -12,7 +13,7 @@ from spark_trickle.spark.bench import Bench, bench_in
 from spark_trickle.spark.filling import Filler
 from spark_trickle.spark.held import Held
 from spark_trickle.spark.lookups import Lookups
-from spark_trickle.spark.one_version import Limits, Shared
+from spark_trickle.spark.one_version import Shared
 from spark_trickle.spark.readers import Readers
 from spark_trickle.spark.remembered import Remembered
 from spark_trickle.spark.workspace import Workspace, Workspaces

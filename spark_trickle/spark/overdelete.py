@@ -18,6 +18,7 @@ from sqlglot import exp
 
 from spark_trickle.delta.losses import GONE, Fall, derived_rows, lost_rows, lost_step, removed
 from spark_trickle.delta.plan import WEIGHT, MaintenancePlan
+from spark_trickle.delta.sizes import Sizes
 from spark_trickle.delta.types import groupable
 from spark_trickle.model.stream_table import StreamTable
 from spark_trickle.names import TableName, quote
@@ -229,7 +230,7 @@ class _Falling:
         return found
 
     def _lost(self, fall: Fall, steps: Mapping[StepLeaf, exp.Expr]) -> Computed | None:
-        large = self.leaves.large()
+        large = Sizes(tables=self.leaves.row_counts(), limits=self.leaves.limits).large
         here = self.derived_alike and (self.gone is None or self.gone.rows is not None)
         derived = derived_rows(self.plan, fall, large=large) if here else None
         if derived is not None:

@@ -20,6 +20,7 @@ from sqlglot import exp
 
 from spark_trickle.delta import merge, transitions
 from spark_trickle.delta.plan import DELTA, TARGET, WEIGHT, Node
+from spark_trickle.delta.sizes import MOST_FILES
 from spark_trickle.errors import InternalError
 from spark_trickle.names import TableName, quote
 from spark_trickle.spark.failures import spark_errors
@@ -43,9 +44,6 @@ from spark_trickle.storage.direct import NO_ADDRESSES, Addresses, fits
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-MOST_FILES = 8
-"""A small table with so many files is written anew, into one: each refresh reads all of them."""
 
 
 @dataclass(slots=True)
@@ -75,7 +73,7 @@ class Placer:
     @property
     def large(self) -> bool:
         """Whether the table is too large for a join that cannot broadcast the change, as a MERGE with inserts is."""
-        return self.rows_before > self._leaves.large_rows
+        return self.rows_before > self._leaves.limits.broadcast_table_rows
 
     @cached_property
     def rows_before(self) -> int:
@@ -181,7 +179,7 @@ class Placer:
 
     def _rewrites(self, direct: Direct | None) -> bool:
         """Whether a small table is written anew rather than changed."""
-        small = self.rows_before <= self._leaves.rewrite_rows
+        small = self.rows_before <= self._leaves.limits.rewrite_table_rows
         return small and (direct is None or direct.files >= MOST_FILES)
 
     def _whole(self, contents: Contents, gone: Sequence[int], rows: pa.Table, removed: int) -> Written:
@@ -254,7 +252,7 @@ class Placer:
 
     def _keyed(self, found: Computed, removed: int, added: int) -> Written:
         steps: dict[StepLeaf, exp.Expr] = {DELTA: found.name, TARGET: sql_name(self._table.sql)}
-        if self.rows_before <= self._leaves.rewrite_rows:
+        if self.rows_before <= self._leaves.limits.rewrite_table_rows:
             rows = self._session.sql(self._leaves.sql(merge.keyed_rewritten(self._node), steps))
             self._writer.replace_rows(self._table, rows)
             return Written(added, removed, 1)

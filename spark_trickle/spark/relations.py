@@ -19,6 +19,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.util import inheritable_thread_target
 from sqlglot import exp
 
+from spark_trickle.delta.sizes import COMPUTED_ROWS, MOST_READ, Limits
 from spark_trickle.model.frontier import Pin
 from spark_trickle.names import TableName, quote
 from spark_trickle.rows.keys import is_key
@@ -49,16 +50,6 @@ if TYPE_CHECKING:
     from spark_trickle.spark.workspace import Workspace
     from spark_trickle.storage.windows import Window
 
-STEP_ROWS = 50_000
-"""Before a small change meets a table with more rows, it is computed as far as it is joined: Spark knows no size of a
-join, and would move the table about. That takes a step, which is not worth it for a smaller one."""
-
-COMPUTED_ROWS = 500_000
-"""Of a table with more rows only those are computed that a change meets."""
-
-MOST_READ = 0.5
-"""A key range that leaves a larger part of a table's rows to read is left out."""
-
 
 @dataclass(slots=True)
 class Leaves:
@@ -76,12 +67,7 @@ class Leaves:
     """The versions that the last refresh read or wrote."""
     columns: Mapping[KeptLeaf, tuple[str, ...]]
     """What the plan reads of each."""
-    small_rows: int
-    """Changes up to so many rows are brought to the driver."""
-    rewrite_rows: int
-    """Tables of groups up to so many rows are written anew rather than merged."""
-    large_rows: int
-    """Tables of ours with more rows are never moved: the change is broadcast to where their rows are."""
+    limits: Limits
     windows: dict[KeptLeaf, Window | KnownChange] = field(default_factory=dict)
     _fetched: dict[Leaf, pa.Table] = field(default_factory=dict)
     """Rows of steps, and of the changes of tables, that are here."""
@@ -120,12 +106,10 @@ class Leaves:
 
         return resolve(self._with_key_ranges(query), relation)
 
-    def large(self) -> Mapping[Leaf, int]:
-        """Leaves with more rows than it is good to move about, and how many."""
+    def row_counts(self) -> dict[Leaf, int]:
+        """How many rows the tables have that are there, about."""
         heads = self.workspace.heads()
-        existing = [leaf for leaf, table in self.tables.items() if table in heads]
-        rows = {leaf: self._total_rows(leaf) for leaf in existing}
-        return {leaf: count for leaf, count in rows.items() if count > min(STEP_ROWS, self.large_rows)}
+        return {leaf: self._total_rows(leaf) for leaf, table in self.tables.items() if table in heads}
 
     def unchanged(self, sources: Iterable[SourceLeaf]) -> set[SourceLeaf]:
         """Of these sources those in which nothing changed that the plan reads. Brings small changes here."""
@@ -177,8 +161,10 @@ class Leaves:
     def settle(self, leaf: KeptLeaf | None = None) -> None:
         """Wait until a node's table is written, or all of them, and raise what went wrong."""
         for each in [leaf] if leaf is not None else list(self._writing):
-            if each in self._writing:
-                self._writing.pop(each).result()
+            waiting = self._writing.get(each)
+            if waiting is not None:
+                waiting.result()
+                self._writing.pop(each, None)
 
     def close(self) -> None:
         # Nothing may be written any more to a workspace that somebody else is lent next.
@@ -348,7 +334,7 @@ class Leaves:
             return None
         session = self.workspace.session
         # Reading the table once more takes less than so many rows.
-        most = min(MOST_ROWS, 2 * self.small_rows)
+        most = min(MOST_ROWS, 2 * self.limits.small_change_rows)
         asking = Asking(table, pin.snapshot_id, column, columns, most, in_order=isinstance(leaf, SourceLeaf))
         found = self.lookups.get(session, self.shared.feed, asking, keys)
         return None if found is None else self._looked_up_view(Contents(*found))
@@ -363,7 +349,7 @@ class Leaves:
         pin = self.pin_of(table)
         if key is None or pin is None or pin.snapshot_id is None or not self.lookups.on:
             return None
-        most = min(MOST_ROWS, 2 * self.small_rows)
+        most = min(MOST_ROWS, 2 * self.limits.small_change_rows)
         asking = Asking(table, pin.snapshot_id, key, columns, most, in_order=False, addresses=names)
         found = self.lookups.get(self.workspace.session, self.shared.feed, asking, wanted.column(key))
         return None if found is None else self._looked_up_view(Contents(*found))

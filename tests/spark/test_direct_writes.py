@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from spark_trickle.delta.sizes import MOST_FILES
 from spark_trickle.engine import Engine
 from spark_trickle.model.refresh import Action
 from spark_trickle.names import TableName
-from spark_trickle.spark.place import MOST_FILES
 from spark_trickle.storage.direct import (
     NO_ADDRESSES,
     Addresses,

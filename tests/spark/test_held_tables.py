@@ -65,7 +65,7 @@ def test_two_engines_do_not_remember_for_each_other(spark: SparkSession, tmp_pat
 def test_tiny_tables_are_not_read_again(spark: SparkSession, tmp_path: Path) -> None:
     jobs = {}
     for held in (0, 1000):
-        with opened(spark, tmp_path / str(held), held_table_rows=held) as engine:
+        with opened(spark, tmp_path / str(held), held_table_rows=held, local_query_rows=0) as engine:
             prepared(engine)
             for cycle in range(2):
                 engine.sql(f"INSERT INTO t VALUES (1, {cycle}); DELETE FROM t WHERE v = {cycle - 1}")

@@ -40,6 +40,9 @@ def executions(engine: Engine) -> list[Any]:
     return [found.apply(i) for i in range(found.size())]
 
 
+AS_JOBS = {"local_query_rows": 0}
+"""What is read is told by Spark's list of executions, in which a query that takes no job is not."""
+
 TABLES = (
     "CREATE TABLE c (ck INT, seg STRING); CREATE TABLE o (ok INT, ck INT, price DECIMAL(10,2), note STRING);"
     "INSERT INTO c SELECT CAST(id AS INT), CONCAT('s', id % 5) FROM RANGE(300);"
@@ -73,7 +76,7 @@ def test_rows_beside_a_change_are_looked_up(
     refresh: Callable[[Engine], None], spark: SparkSession, tmp_path: Path
 ) -> None:
     """Three stream tables join the same tables by the same key. All are right, also where both tables changed."""
-    with opened(spark, tmp_path, lookup_table_rows=100) as engine:
+    with opened(spark, tmp_path, **AS_JOBS, lookup_table_rows=100) as engine:
         engine.sql(TABLES)
         for name, query in QUERIES.items():
             engine.create_stream_table(name, query, strict=True)
@@ -93,7 +96,7 @@ def test_rows_beside_a_change_are_looked_up(
 
 
 LIMITS: dict[str, dict[str, int]] = {
-    "kept": {"row_cache_bytes": 1 << 30},
+    "kept": {**AS_JOBS, "row_cache_bytes": 1 << 30},
     "no room": {"row_cache_bytes": 20_000},
     "off": {"row_cache_bytes": 0},
 }
@@ -146,12 +149,12 @@ def test_stories_are_right_with_and_without_the_cache(limits: str, spark: SparkS
 
 
 def test_whoever_comes_after_finds_the_rows_that_were_kept(spark: SparkSession, tmp_path: Path) -> None:
-    with opened(spark, tmp_path, lookup_table_rows=100) as engine:
+    with opened(spark, tmp_path, **AS_JOBS, lookup_table_rows=100) as engine:
         engine.sql(TABLES)
         engine.create_stream_table("prices", QUERIES["prices"], strict=True)
         engine.sql("UPDATE c SET seg = 's9' WHERE ck = 7")
         engine.refresh_stream_table("prices")
-    with opened(spark, tmp_path, lookup_table_rows=100) as engine:
+    with opened(spark, tmp_path, **AS_JOBS, lookup_table_rows=100) as engine:
         engine.sql("UPDATE c SET seg = 's8' WHERE ck = 8; DELETE FROM o WHERE ok = 308")
         last = max(query.executionId() for query in executions(engine))
         assert engine.refresh_stream_table("prices").action is Action.DIFFERENTIAL
@@ -169,7 +172,7 @@ def test_a_large_table_is_brought_beside_the_refreshes(
     monkeypatch.setattr(filling, "BATCH_ROWS", 700)
     monkeypatch.setattr(filling, "BATCH_BYTES", 40_000)
     caplog.set_level("INFO", logger="spark_trickle")
-    with opened(spark, tmp_path, lookup_table_rows=100) as engine:
+    with opened(spark, tmp_path, **AS_JOBS, lookup_table_rows=100) as engine:
         engine.sql(TABLES)
         engine.create_stream_table("prices", QUERIES["prices"], strict=True)
         for number, expected in enumerate((1, 0)):
@@ -212,7 +215,7 @@ def test_columns_that_others_read_are_no_matter_where_they_cannot_come_along(
 
 
 def test_patterns_are_asked_of_the_rows_that_were_looked_up(spark: SparkSession, tmp_path: Path) -> None:
-    with opened(spark, tmp_path, lookup_table_rows=100) as engine:
+    with opened(spark, tmp_path, **AS_JOBS, lookup_table_rows=100) as engine:
         engine.sql(TABLES)
         engine.sql("UPDATE o SET note = CONCAT('a', ok % 3, 'b', ok % 2, 'c') WHERE ok % 4 > 0")
         query = (
@@ -229,7 +232,7 @@ def test_patterns_are_asked_of_the_rows_that_were_looked_up(spark: SparkSession,
 
 def test_keys_that_no_row_can_have_are_looked_up_by_nobody(spark: SparkSession, tmp_path: Path) -> None:
     """Keys of the one table are longer integers than those of the other."""
-    with opened(spark, tmp_path, lookup_table_rows=100) as engine:
+    with opened(spark, tmp_path, **AS_JOBS, lookup_table_rows=100) as engine:
         engine.sql(TABLES.replace("c (ck INT,", "c (ck BIGINT,"))
         for name, query in QUERIES.items():
             engine.create_stream_table(name, query, strict=True)
@@ -248,7 +251,7 @@ def test_what_is_computed_of_a_large_table_is_computed_of_rows_that_a_change_mee
 ) -> None:
     """Keys all over a table leave no file unread; those of NULL meet nothing."""
     monkeypatch.setattr(relations, "COMPUTED_ROWS", 100)
-    with opened(spark, tmp_path, lookup_table_rows=100, row_cache_bytes=0) as engine:
+    with opened(spark, tmp_path, **AS_JOBS, lookup_table_rows=100, row_cache_bytes=0) as engine:
         engine.sql(
             TABLES + "; INSERT INTO o SELECT CAST(id AS INT), CAST(id / 2 AS INT), id % 9, NULL FROM RANGE(20000)"
         )
@@ -270,7 +273,7 @@ def test_what_is_computed_of_a_large_table_is_computed_of_rows_that_a_change_mee
 
 
 def test_keys_that_are_all_null_are_looked_up_by_nobody(spark: SparkSession, tmp_path: Path) -> None:
-    with opened(spark, tmp_path, lookup_table_rows=100) as engine:
+    with opened(spark, tmp_path, **AS_JOBS, lookup_table_rows=100) as engine:
         engine.sql(TABLES)
         for name, query in QUERIES.items():
             engine.create_stream_table(name, query, strict=True)
@@ -285,7 +288,7 @@ def test_keys_that_are_all_null_are_looked_up_by_nobody(spark: SparkSession, tmp
 
 def test_old_rows_of_groups_and_of_bags_are_looked_up_with_their_addresses(spark: SparkSession, tmp_path: Path) -> None:
     """Keys of two columns, some of them NULL; rows that repeat; what was written a moment ago is known already."""
-    low = {"lookup_table_rows": 0, "held_table_rows": 0, "rewrite_table_rows": 0, "broadcast_table_rows": 50}
+    low = {**AS_JOBS, "lookup_table_rows": 0, "held_table_rows": 0, "rewrite_table_rows": 0, "broadcast_table_rows": 50}
     queries = {
         "groups": "SELECT k, d, COUNT(*) AS n, SUM(v) AS s, MAX(v) AS m, AVG(f) AS a FROM t GROUP BY k, d",
         "bag": "SELECT k, v, f FROM t WHERE v > 3",

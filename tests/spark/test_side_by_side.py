@@ -33,10 +33,19 @@ NAMES = list(QUERIES)
 
 @contextmanager
 def connected(
-    spark: SparkSession, folder: Path, *observers: Observer, at_once: int = 3, names: Sequence[str] = NAMES
+    spark: SparkSession,
+    folder: Path,
+    *observers: Observer,
+    at_once: int = 3,
+    names: Sequence[str] = NAMES,
+    local_query_rows: int = 250_000,
 ) -> Iterator[Engine]:
     with spark_trickle.connect(
-        str(folder), spark=spark.newSession(), observers=observers, max_concurrent_refreshes=at_once
+        str(folder),
+        spark=spark.newSession(),
+        observers=observers,
+        max_concurrent_refreshes=at_once,
+        local_query_rows=local_query_rows,
     ) as engine:
         engine.sql(
             "CREATE TABLE t (id INT, g STRING, x INT) TBLPROPERTIES ('format-version' = '3');"
@@ -68,10 +77,15 @@ def by_name(outcomes: list[RefreshOutcome]) -> dict[str, RefreshOutcome]:
     return {outcome.name: outcome for outcome in outcomes}
 
 
+@pytest.mark.parametrize("jobs", [True, False], ids=["as jobs", "without jobs"])
 def test_whatever_is_written_all_members_follow_and_jobs_are_those_of_one_after_the_other(
-    spark: SparkSession, tmp_path: Path
+    jobs: bool, spark: SparkSession, tmp_path: Path
 ) -> None:
-    with connected(spark, tmp_path / "many") as many, connected(spark, tmp_path / "one", at_once=1) as one:
+    here, there, few = tmp_path / "many", tmp_path / "one", 0 if jobs else 250_000
+    with (
+        connected(spark, here, local_query_rows=few) as many,
+        connected(spark, there, at_once=1, local_query_rows=few) as one,
+    ):
         for seed in range(4):
             write(many, random.Random(seed))
             write(one, random.Random(seed))
@@ -84,7 +98,7 @@ def test_whatever_is_written_all_members_follow_and_jobs_are_those_of_one_after_
             assert told[0] == told[1]
             # What several members read is brought once, by whichever of them came first.
             assert sum(o.jobs for o in found.values()) == sum(o.jobs for o in expected.values())
-            assert all(o.jobs > 0 for o in found.values() if o.commits)
+            assert all((o.jobs > 0) is jobs for o in found.values() if o.commits)
             for name, query in QUERIES.items():
                 assert rows(many, f"SELECT * FROM {name}") == rows(many, query), (seed, name)
         assert {o.action for o in many.refresh_stream_tables(NAMES)} == {Action.NO_DATA}

@@ -1,5 +1,5 @@
-"""A stream table kept in DuckDB: the same plan, deltas and merge statements as on Spark, run in milliseconds and
-compared with the query.
+"""A stream table kept in DuckDB: the same programs and merge statements as on Spark, run in milliseconds and compared
+with the query.
 
 Leaves are schemas here (`before`, `after`, `changes`, `step`): the generated SQL runs as it is, in DuckDB's dialect.
 """
@@ -12,31 +12,35 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from functools import partial
 from typing import Any
 
 import duckdb
 from sqlglot import exp
 
 from spark_trickle.delta import transitions
-from spark_trickle.delta.differentiate import delta
-from spark_trickle.delta.merge import keyed_merge_statement, keyed_removal_statement, keyed_rewritten, recomputed
+from spark_trickle.delta.merge import keyed_merge_statement, keyed_removal_statement, keyed_rewritten
 from spark_trickle.delta.nodes import plan
-from spark_trickle.delta.partitions import partition_change
-from spark_trickle.delta.plan import PUBLIC, WEIGHT, Bag, Column, Delta, MaintenancePlan, Node, Partitions
+from spark_trickle.delta.plan import PUBLIC, WEIGHT, Column, MaintenancePlan, Node
+from spark_trickle.delta.program import Program, Writing, program
+from spark_trickle.delta.sizes import MOVED_ROWS, STEP_ROWS, Own, Sizes
 from spark_trickle.errors import NotFoundError
 from spark_trickle.names import DEFAULT_NAMESPACE, TableName
 from spark_trickle.sql.build import build
-from spark_trickle.sql.leaves import KeptLeaf, Leaf, SourceLeaf, StateLeaf, Version, leaf_table, leaves_of, resolve
+from spark_trickle.sql.leaves import (
+    KeptLeaf,
+    Leaf,
+    SourceLeaf,
+    StateLeaf,
+    Version,
+    leaf_table,
+    leaves_of,
+    resolve,
+)
 from spark_trickle.sql.parse import parse_query
 from spark_trickle.sql.sources import SourceTable, SourceView
-from tests.support.duck_dialect import duck_sql, in_duckdb
+from tests.support.duck_dialect import duck_sql, in_duckdb, spark_type
+from tests.support.duck_program import Carrier
 
-_SPARK_TYPES = {
-    "TINYINT": "tinyint", "SMALLINT": "smallint", "INTEGER": "int", "BIGINT": "bigint", "HUGEINT": "decimal(38,0)",
-    "DOUBLE": "double", "FLOAT": "float", "VARCHAR": "string", "BOOLEAN": "boolean",
-    "DATE": "date", "TIMESTAMP": "timestamp_ntz",
-}  # fmt: skip
 Row = tuple[Any, ...]
 _PUBLIC = StateLeaf(PUBLIC)
 
@@ -179,20 +183,20 @@ class Kept:
     lake: Lake
     text: str
     maintenance: MaintenancePlan = field(init=False)
-    recomputations: int = 0
-    """Groups that were computed again."""
+    carrier: Carrier = field(init=False)
     turns: int = 0
     written: int = 0
     """Rows of change that reached a table."""
     texts: dict[object, str] = field(default_factory=dict)
     """SQL that was generated before."""
-    deltas: dict[object, Delta | None] = field(default_factory=dict)
+    programs: dict[object, Program | None] = field(default_factory=dict)
     large: Mapping[Leaf, int] = field(default_factory=dict)
     """Leaves that count as large: all tables for every other text, unless somebody says otherwise."""
     thorough: bool = True
     """Look also at what is made on the way: each node, the whole rewritten table, the change that is told."""
 
     def __post_init__(self) -> None:
+        self.carrier = Carrier(self.lake, duck_name)
         self.maintenance = plan(build(self.text, self.lake), self.lake)
         if len(self.text) % 2:
             self.large = {leaf: 10 ** (place % 3) for place, leaf in enumerate(self.maintenance.sources)}
@@ -213,36 +217,53 @@ class Kept:
             lake.remember(_PUBLIC)
         changed: set[KeptLeaf] = {leaf for leaf in self.maintenance.sources if lake.diff(leaf)}
         for node in self.maintenance.nodes:
-            if not self._compute(
-                (node.label, frozenset(changed)), node, partial(delta, changed=frozenset(changed), large=self.large)
-            ):
+            made = self._program(node, frozenset(changed))
+            if made is None or not self._carried_out(node, made):
                 continue
-            if isinstance(node.upkeep, Partitions):
-                lake.fill("step.groups", "FROM step.delta")
-                if not self._compute((node.label, "change"), node, partition_change):
-                    continue
-            self._apply(node)
             if node.label == PUBLIC and not self.thorough:  # nobody reads its change
                 continue
             if written := lake.diff(node.leaf):
                 changed.add(node.leaf)
                 self.written += written
-            if self.thorough and not isinstance(node.upkeep, (Bag, Partitions)):
+            if self.thorough and made.writing is Writing.TRANSITIONS:
                 self._check_change(node)
         for leaf in changed - {_PUBLIC}:
             lake.remember(leaf)
 
-    def _compute(self, key: object, node: Node, make: Callable[[Node], Delta | None]) -> bool:
-        """Fill `step.delta`, and what it shares before; is there any row?"""
-        if key not in self.deltas:
-            self.deltas[key] = make(node)
-        change = self.deltas[key]
-        if change is None:
+    def _program(self, node: Node, changed: frozenset[KeptLeaf]) -> Program | None:
+        """Every other time as if the node's own table were large, and its one row could not be brought."""
+        self.turns += 1
+        large = self.turns % 2 == 0
+        key = (node.label, changed, large)
+        if key not in self.programs:
+            # How much larger one is than another counts, too.
+            tables = {leaf: STEP_ROWS * (1 + rows) + 1 for leaf, rows in self.large.items()}
+            own = Own(rows=MOVED_ROWS + large, travels=not large)
+            self.programs[key] = program(node, changed, Sizes(tables=tables, own=own))
+        return self.programs[key]
+
+    @property
+    def recomputations(self) -> int:
+        """Groups that were computed again."""
+        return self.carrier.recomputations
+
+    @property
+    def staged(self) -> bool:
+        """Was a part of some change computed before the rest?"""
+        return any(each is not None and each.shares for each in self.programs.values())
+
+    def _carried_out(self, node: Node, made: Program) -> bool:
+        """Is there anything to write?"""
+        if not self.carrier.rows_to_write(node, made):
             return False
-        for shared in change.shared:
-            text = self._text((key, shared.step), node, lambda _, q=shared.query: q)  # type: ignore[misc]
-            self.lake.fill(duck_name(shared.step), text)
-        return self.lake.fill("step.delta", self._text((key, "delta"), node, lambda _: change.query)) > 0
+        if made.writing is Writing.CHANGE:
+            self._apply_change(node)
+        elif made.writing is Writing.TRANSITIONS:
+            self._apply(node)
+        else:
+            self.lake.run(f"DELETE FROM {duck_name(node.leaf)}")
+            self.lake.run(f"INSERT INTO {duck_name(node.leaf)} FROM step.delta")
+        return True
 
     def check(self) -> None:
         """Every node equals its query, and the public one the user's text."""
@@ -259,18 +280,8 @@ class Kept:
         self.check()
 
     def _apply(self, node: Node) -> None:
+        """What becomes of the groups is in `step.transitions`."""
         lake = self.lake
-        if isinstance(node.upkeep, (Bag, Partitions)):
-            self._apply_change(node)
-            return
-        self._make("transitions", node, transitions.transitions)
-        again = lake.run(f"SELECT COUNT(*) FROM step.transitions WHERE {transitions.FLAG}")[0][0]
-        if again:
-            self.recomputations += again
-            self._make("groups", node, transitions.flagged_keys)
-            self._make("recomputed", node, recomputed)
-            self._make("settled", node, transitions.settled)
-            lake.fill("step.transitions", "FROM step.settled")
         rows = self._make("row", node, transitions.new_rows)
         if node.key:
             self._note_rewritten(node, transitions.rewritten)
@@ -360,15 +371,6 @@ class Kept:
             assert made is not None
             self.texts[key] = duck_sql(made, node.leaf, copy=made is node.query)
         return self.texts[key]
-
-
-def spark_type(kind: str) -> str:
-    """DuckDB's type in Spark's words."""
-    if kind.startswith("DECIMAL"):
-        return kind.lower().replace(" ", "")
-    if kind.endswith("[]"):
-        return f"array<{spark_type(kind[:-2])}>"
-    return _SPARK_TYPES.get(kind, kind.lower())
 
 
 def multiset(rows: Iterable[Row]) -> Counter[Row]:

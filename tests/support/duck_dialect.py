@@ -10,8 +10,22 @@ from sqlglot import exp
 from spark_trickle.delta.plan import TARGET
 from spark_trickle.sql.leaves import KeyRange, Leaf, Version, leaf_at, leaf_table
 
+_SPARK_TYPES = {
+    "TINYINT": "tinyint", "SMALLINT": "smallint", "INTEGER": "int", "BIGINT": "bigint", "HUGEINT": "decimal(38,0)",
+    "DOUBLE": "double", "FLOAT": "float", "VARCHAR": "string", "BOOLEAN": "boolean",
+    "DATE": "date", "TIMESTAMP": "timestamp_ntz",
+}  # fmt: skip
 _MORE_THAN_ROWS = ("group", "having", "distinct", "limit", "offset", "qualify", "with_")
 _WORDS = {"sequence": "GENERATE_SERIES", "raise_error": "ERROR"}
+
+
+def spark_type(kind: str) -> str:
+    """DuckDB's type in Spark's words."""
+    if kind.startswith("DECIMAL"):
+        return kind.lower().replace(" ", "")
+    if kind.endswith("[]"):
+        return f"array<{spark_type(kind[:-2])}>"
+    return _SPARK_TYPES.get(kind, kind.lower())
 
 
 def duck_sql(query: exp.Expr, target: Leaf = TARGET, *, copy: bool = True) -> str:

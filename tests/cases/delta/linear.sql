@@ -6,31 +6,33 @@ public table (id, twice)
   Project [id, amount * 2 AS twice]
     Filter qty > 1
       Scan orders [id, amount, qty]
-  change, if all inputs change:
-    SELECT
-      `id`,
-      `twice`,
-      `_trickle_weight`
-    FROM (
+  if all inputs change, a small change goes through:
+    compute delta: the change
       SELECT
         `id`,
         `twice`,
-        SUM(`_trickle_weight`) AS `_trickle_weight`
+        `_trickle_weight`
       FROM (
         SELECT
           `id`,
-          `amount` * 2 AS `twice`,
-          `_trickle_weight`
-        FROM `changes`.`orders` AS `q3`
-        WHERE
-          `qty` > 1
-      ) AS `q2`
-      GROUP BY
-        `id`,
-        `twice`
-    ) AS `q1`
-    WHERE
-      `_trickle_weight` <> 0
+          `twice`,
+          SUM(`_trickle_weight`) AS `_trickle_weight`
+        FROM (
+          SELECT
+            `id`,
+            `amount` * 2 AS `twice`,
+            `_trickle_weight`
+          FROM `changes`.`orders` AS `q3`
+          WHERE
+            `qty` > 1
+        ) AS `q2`
+        GROUP BY
+          `id`,
+          `twice`
+      ) AS `q1`
+      WHERE
+        `_trickle_weight` <> 0
+    write delta: rows with weights: some go, some come
 
 -- title: union all, casts to the common type
 SELECT qty AS x FROM orders UNION ALL SELECT price FROM orders
@@ -42,28 +44,30 @@ public table (x)
       Scan orders [qty]
     Project [price_2 AS x]
       Scan orders [price AS price_2]
-  change, if all inputs change:
-    SELECT
-      `x`,
-      `_trickle_weight`
-    FROM (
+  if all inputs change, a small change goes through:
+    compute delta: the change
       SELECT
-        CAST(`x` AS STRING) AS `_trickle_text_0`,
-        ANY_VALUE(`x`) AS `x`,
-        SUM(`_trickle_weight`) AS `_trickle_weight`
+        `x`,
+        `_trickle_weight`
       FROM (
         SELECT
-          CAST(`qty` AS DOUBLE) AS `x`,
-          `_trickle_weight`
-        FROM `changes`.`orders` AS `q3`
-        UNION ALL
-        SELECT
-          `price` AS `x`,
-          `_trickle_weight`
-        FROM `changes`.`orders` AS `q4`
-      ) AS `q2`
-      GROUP BY
-        CAST(`x` AS STRING)
-    ) AS `q1`
-    WHERE
-      `_trickle_weight` <> 0
+          CAST(`x` AS STRING) AS `_trickle_text_0`,
+          ANY_VALUE(`x`) AS `x`,
+          SUM(`_trickle_weight`) AS `_trickle_weight`
+        FROM (
+          SELECT
+            CAST(`qty` AS DOUBLE) AS `x`,
+            `_trickle_weight`
+          FROM `changes`.`orders` AS `q3`
+          UNION ALL
+          SELECT
+            `price` AS `x`,
+            `_trickle_weight`
+          FROM `changes`.`orders` AS `q4`
+        ) AS `q2`
+        GROUP BY
+          CAST(`x` AS STRING)
+      ) AS `q1`
+      WHERE
+        `_trickle_weight` <> 0
+    write delta: rows with weights: some go, some come

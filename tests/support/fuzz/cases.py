@@ -197,8 +197,7 @@ class Bench:
                 return Outcome(Verdict.FAILED, f"{type(err).__name__}: {err}", type(err).__name__)
             rows = max(rows, lake.run(f"SELECT COUNT(*) FROM {duck_name(kept.maintenance.public.leaf)}")[0][0])
         assert kept is not None
-        staged = any(change is not None and change.shared for change in kept.deltas.values())
-        return Outcome(Verdict.RIGHT, rows=rows, staged=bool(kept.large) and staged)
+        return Outcome(Verdict.RIGHT, rows=rows, staged=bool(kept.large) and kept.staged)
 
     def _invalid(self, case: Case, lake: Lake) -> Outcome | None:
         try:
