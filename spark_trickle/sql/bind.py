@@ -82,7 +82,7 @@ def _bind(node: exp.Expr, where: Binding) -> None:
         node = node.replace(variant)
     if isinstance(node, (exp.Column, exp.Dot)) and node.meta.get(BOUND):
         return
-    without_stars(node, where.scope, where.subqueries.kinds, where.text)
+    without_stars(node, where.scope.within(where.outer), where.subqueries.kinds, where.text)
     written = named_by_text(node)
     if written is not None:
         node = node.replace(dotted(written))
