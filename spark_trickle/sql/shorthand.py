@@ -7,8 +7,8 @@ from decimal import Decimal
 
 from sqlglot import exp
 
-from spark_trickle.sql.known_types import Kinds, fields, type_of
-from spark_trickle.sql.left_out import columns_left_out, fields_left_out
+from spark_trickle.sql.known_types import Kinds
+from spark_trickle.sql.left_out import fields_left, star_left
 from spark_trickle.sql.operators import column, dotted
 from spark_trickle.sql.scope import Scope
 
@@ -85,27 +85,23 @@ def _expanded(parts: list[exp.Expr], scope: Scope, kinds: Kinds, text: str, *, n
             continue
         qualifier = tuple(name.name for name in part.parts[:-1]) if isinstance(part, exp.Column) else ()
         columns = scope.star_around(qualifier)
-        left_out = columns_left_out(star, scope, text) if columns else fields_left_out(star, text)
-        chosen = (
-            [(v.name, column(v.column)) for v in columns if v.column not in left_out]
-            if columns
-            else [(name, value) for name, value in _fields(qualifier, scope, kinds) if name.lower() not in left_out]
-        )
+        base = None if columns else _struct(qualifier, scope)
+        chosen = star_left(star, columns, scope, kinds, text)
+        if base is not None:
+            chosen = fields_left(star, base, kinds, text)
         if not chosen:
             written.append(part)  # what it stands for is not known: it is refused as it is
         for name, value in chosen:
-            value.meta[BOUND] = True
+            for read in value.find_all(exp.Column, exp.Dot):
+                read.meta[BOUND] = True
             written.append(exp.alias_(value, name, quoted=True) if named else value)
     return written
 
 
-def _fields(name: tuple[str, ...], scope: Scope, kinds: Kinds) -> list[tuple[str, exp.Expr]]:
-    """The fields of the struct that a name means."""
+def _struct(name: tuple[str, ...], scope: Scope) -> exp.Expr | None:
+    """The struct that a name means."""
     found = scope.find_around(name) if name else None
-    if found is None:
-        return []
-    base = dotted(found[1], column(found[0]))
-    return [(field, dotted([field], base.copy())) for field, _ in fields(type_of(base, kinds)).values()]
+    return None if found is None else dotted(found[1], column(found[0]))
 
 
 def named_by_text(node: exp.Expr) -> list[str] | None:

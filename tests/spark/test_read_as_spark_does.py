@@ -301,3 +301,22 @@ def test_names_are_put_together_and_structs_turned_as_spark_does(engine: Engine)
             f"SELECT * FROM ({filled}) PIVOT (SUM(v) AS a, COUNT(*) AS n FOR s IN ((1L, 'p'), ('2', 'p')))",
         ],
     )
+
+
+def test_a_star_leaves_fields_of_structs_out(engine: Engine) -> None:
+    load(engine)
+    engine.sql("CREATE TABLE n (id BIGINT, d STRUCT<f1: INT, s2: STRUCT<f2: INT, f3: STRING>>)")
+    engine.sql("INSERT INTO n VALUES (1, named_struct('f1', 1, 's2', named_struct('f2', 2, 'f3', 'a'))), (2, NULL)")
+    engine.sql("INSERT INTO n VALUES (3, named_struct('f1', 1, 's2', NULL))")
+    keep(
+        engine,
+        [
+            "SELECT * EXCEPT (d.s2.f2, d.f1) FROM n JOIN t USING (id)",
+            "SELECT d.* EXCEPT (s2.f2) FROM n WHERE id IN (SELECT id FROM t)",
+            "SELECT n.* EXCEPT (n.d.s2) FROM n JOIN u ON id = w",
+            "SELECT COUNT(DISTINCT struct(* EXCEPT (id, d.f1))) AS c, MAX(struct(d.* EXCEPT (s2.f2))) AS m FROM n JOIN "
+            "t USING (id)",
+            "SELECT struct(s.* EXCEPT (b)) AS x, to_json(struct(* EXCEPT (s.a, id))) AS j FROM t",
+            "SELECT x.* FROM t, LATERAL (SELECT t.* EXCEPT (t.id, k)) AS x(b, c)",
+        ],
+    )
