@@ -93,9 +93,15 @@ class _Sources:
         while plan.getClass().getSimpleName() == "SubqueryAlias":
             plan = plan.child()
         items = plan.projectList()
-        casts = [items.apply(place).child() for place in range(items.length())]
-        kinds = [(cast.child().dataType().asNullable(), cast.dataType()) for cast in casts]
-        return tuple("" if given.equals(made.asNullable()) else str(made.sql()) for given, made in kinds)
+        return tuple(_made_of_another(items.apply(place).child()) for place in range(items.length()))
+
+
+def _made_of_another(value: Any) -> str:
+    """The type that a cast makes of a value; "" if it had that type, or there is no cast."""
+    if value.getClass().getSimpleName() != "Cast":
+        return ""
+    given, made = value.child().dataType(), value.dataType()
+    return "" if given.asNullable().equals(made.asNullable()) else str(made.sql())
 
 
 def analyze(workspace: Workspace, query: str, meaning: Meaning, stream_tables: Iterable[TableName]) -> AnalyzedQuery:

@@ -269,6 +269,8 @@ def test_the_columns_of_a_view_have_the_types_that_it_was_made_with(engine: Engi
             "SELECT d, SUM(v) AS s FROM above GROUP BY d",
             "SELECT u.w, c.id FROM u JOIN collated c ON u.k COLLATE UTF8_LCASE = c.c",
             "SELECT id, s, s.a AS a FROM nested",
+            "SELECT id, CAST(k AS STRING COLLATE UTF8_LCASE) = 'X' AS b FROM t",
+            "SELECT id FROM t WHERE CAST(k AS STRING COLLATE SR_AI) <> 'q'",
         ],
     )
 

@@ -169,6 +169,9 @@ class Lake:
                 named = exp.alias_(leaf, table.alias or table.name, table=True, quoted=True)
                 named.set("joins", table.args.get("joins"))  # of `(a JOIN b)`
                 table.replace(named)
+        for word in list(tree.find_all(exp.Column)):
+            if word.name == "ALL" and isinstance(word.parent, exp.Ordered):
+                word.replace(exp.Var(this="ALL"))
         return in_duckdb(tree).sql(dialect="duckdb", copy=False)
 
 
