@@ -30,7 +30,7 @@ from spark_trickle.sql.build import build
 from spark_trickle.sql.leaves import KeptLeaf, Leaf, SourceLeaf, StateLeaf, Version, leaf_table, leaves_of, resolve
 from spark_trickle.sql.parse import parse_query
 from spark_trickle.sql.sources import SourceTable, SourceView
-from tests.support.duck_dialect import duck_sql, in_duckdb
+from tests.support.duck_dialect import duck_sql, in_duckdb, with_word_all
 
 _SPARK_TYPES = {
     "TINYINT": "tinyint", "SMALLINT": "smallint", "INTEGER": "int", "BIGINT": "bigint", "HUGEINT": "decimal(38,0)",
@@ -169,10 +169,7 @@ class Lake:
                 named = exp.alias_(leaf, table.alias or table.name, table=True, quoted=True)
                 named.set("joins", table.args.get("joins"))  # of `(a JOIN b)`
                 table.replace(named)
-        for word in list(tree.find_all(exp.Column)):
-            if word.name == "ALL" and isinstance(word.parent, exp.Ordered):
-                word.replace(exp.Var(this="ALL"))
-        return in_duckdb(tree).sql(dialect="duckdb", copy=False)
+        return in_duckdb(with_word_all(tree)).sql(dialect="duckdb", copy=False)
 
 
 @dataclass
