@@ -114,8 +114,12 @@ EXACT = """## Exactness
 - A query with a function that gives another answer each time (`rand()`, `uuid()`, `current_timestamp`, ...) is not
   kept incrementally.
 - A group whose change does not fit the type of its sum (9e18 becomes -9e18) is recomputed; a sum that does not fit
-  fails as the query does. An average of `BIGINT` is divided from the exact sum, where Spark adds doubles: the two
-  differ once numbers have more than 53 bits.
+  fails as the query does.
+- An average of `BIGINT` is its exact sum, as a double, divided by the count: it is right but for the last digit, in
+  whatever order rows came. Spark adds doubles, row by row. As long as no sum on its way has more than 53 bits, both
+  are the same; then Spark's last digits differ; and where large numbers cancel (`9e18 + 1 - 9e18`), its answer depends
+  on the order of rows, and `verify`, which asks it, may tell of a difference that is not ours.
+  `AVG(CAST(x AS DECIMAL(20,0)))` is exact in both.
 
 ## Types of columns
 

@@ -300,7 +300,8 @@ class Engine(DefinitionCalls, GateCalls, GroupCalls, WatermarkCalls, FuseCalls):
 
     def changes(self, name: str, since: int | None = None, until: int | None = None) -> DataFrame:
         """The rows that were added (`_weight` > 0) and removed (< 0) between two snapshots of any Iceberg table, or two
-        versions of a Delta table."""
+        versions of a Delta table. Nothing is read before the frame is run: `maintain` of this process leaves what it
+        reads for as long as that, or a frame made of it, is there."""
         from spark_trickle.spark.changes_between import changes_between
 
         parts = self._parts

@@ -83,9 +83,26 @@ class _Sources:
         if pointer.kind == "VIEW":
             view = load_view(self._workspace.session, name)
             self.views.append(name)
-            return SourceView(view.text, view.default_namespace, view.columns)
+            return SourceView(view.text, view.default_namespace, view.columns, self._converted(name))
         schema = self._workspace.session.table(name.sql).schema
         return SourceTable(name, tuple((field.name, field.dataType.simpleString()) for field in schema.fields))
+
+    def _converted(self, view: TableName) -> tuple[str, ...]:
+        """The types of a view's columns where Spark makes them of what the text gives: it casts each, mostly to the
+        same."""
+        plan: Any = self._workspace.session.table(view.sql)._jdf.queryExecution().analyzed()
+        while plan.getClass().getSimpleName() == "SubqueryAlias":
+            plan = plan.child()
+        items = plan.projectList()
+        return tuple(_made_of_another(items.apply(place).child()) for place in range(items.length()))
+
+
+def _made_of_another(value: Any) -> str:
+    """The type that a cast makes of a value; "" if it had that type, or there is no cast."""
+    if value.getClass().getSimpleName() != "Cast":
+        return ""
+    given, made = value.child().dataType(), value.dataType()
+    return "" if given.asNullable().equals(made.asNullable()) else str(made.sql())
 
 
 def analyze(workspace: Workspace, query: str, meaning: Meaning, stream_tables: Iterable[TableName]) -> AnalyzedQuery:

@@ -1,9 +1,13 @@
-"""The changes of any Iceberg table between two of its snapshots, as a DataFrame for users."""
+"""The changes of any Iceberg table between two of its snapshots, as a DataFrame for users. They run it when they like:
+what it reads is kept from maintenance for as long as Spark has a plan that reads it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from py4j.protocol import Py4JError
 
 from spark_trickle.delta.plan import WEIGHT
 from spark_trickle.elsewhere.formats import Formats, is_borrowed
@@ -14,9 +18,10 @@ from spark_trickle.model.borrowed import Step
 from spark_trickle.model.frontier import Pin, Pointer
 from spark_trickle.names import TableName
 from spark_trickle.spark.failures import spark_errors
+from spark_trickle.spark.in_use import IN_USE, Late
 from spark_trickle.storage.borrowed import Borrowing
 from spark_trickle.storage.changes import ChangeFeed
-from spark_trickle.storage.iceberg import load, pin
+from spark_trickle.storage.iceberg import load, pin, static
 from spark_trickle.storage.windows import Broken, Window
 
 if TYPE_CHECKING:
@@ -57,7 +62,11 @@ def changes_between(
                 )
         start = Pin(table, here.uuid, since, here.schema_id, here.location)
         feed = ChangeFeed(spark)
-        return _shown(feed, table, feed.window(table, start, None, until))
+        window = feed.window(table, start, None, until)
+        frame = _shown(feed, table, window)
+        ends = frozenset(end for end in (since, until or here.snapshot_id) if end is not None)
+        _hold(spark, frame, feed, Pointer(table, here.location), ends)
+        return frame
 
 
 def _of_borrowed(
@@ -79,7 +88,29 @@ def _of_borrowed(
             start = Pin(table, first.uuid, formats.id_of(begin), first.shape.id, begin)
         java = borrowing.table(spark, str(table), end, steps, gone)
         feed = ChangeFeed(spark)
-        return _shown(feed, table, feed.window_of(java, table, start))
+        frame = _shown(feed, table, feed.window_of(java, table, start))
+        _hold(spark, frame, feed, newest, frozenset())
+        return frame
+
+
+def _hold(spark: SparkSession, frame: DataFrame, feed: ChangeFeed, pointer: Pointer, ends: frozenset[int]) -> None:
+    """Keep what a frame reads from maintenance (what lies between two ends is kept with them), while it can be run."""
+    leaves = frame._jdf.queryExecution().analyzed().collectLeaves()
+    found = [leaves.apply(index) for index in range(leaves.length())]
+    read = next((leaf for leaf in found if leaf.getClass().getSimpleName() == "DataSourceV2Relation"), None)
+    if read is None:
+        feed.release()
+        return
+    # All plans that are made of this one, in whatever frame or view, hold this very object; nothing else does.
+    reference = static(spark, "java.lang.ref.WeakReference")(read.table())
+    IN_USE.hold_late(Late(pointer, ends, lambda: _refers(reference), feed.release))
+
+
+def _refers(reference: Any) -> bool:
+    try:
+        return not reference.refersTo(None)
+    except (Py4JError, OSError):
+        return False  # that JVM is no more
 
 
 def _shown(feed: ChangeFeed, table: TableName, window: Window | Broken) -> DataFrame:

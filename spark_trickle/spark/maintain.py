@@ -207,7 +207,7 @@ class _Upkeep:
             return []
         with lake_io(self.spark) as io:
             found = [snapshot_at(self.spark, io, location) for location in locations]
-        return [snapshot for snapshot in found if snapshot is not None]
+        return [*IN_USE.snapshots(name), *(snapshot for snapshot in found if snapshot is not None)]
 
     def _old(self) -> int:
         """Files older than this belong to no work under way."""

@@ -60,6 +60,8 @@ def bind(node: exp.Expr, where: Binding) -> exp.Expr:
     holder = exp.Paren(this=node.copy())
     if any(found.args.get("query") is not None for found in holder.find_all(exp.In)):
         _nots_inward(holder)
+    for collation in [part for kind in holder.find_all(exp.DataType) for part in kind.find_all(exp.Column)]:
+        collation.replace(exp.Var(this=collation.sql(dialect="spark")))  # `STRING COLLATE UNICODE` names no column
     _bind(holder.this, where)
     complete(holder, where.text, where.subqueries.kinds, where.subqueries.completions)
     calls = [found for found in holder.walk() if isinstance(found, (exp.Filter, exp.Anonymous, exp.Any))]
@@ -82,7 +84,7 @@ def _bind(node: exp.Expr, where: Binding) -> None:
         node = node.replace(variant)
     if isinstance(node, (exp.Column, exp.Dot)) and node.meta.get(BOUND):
         return
-    without_stars(node, where.scope, where.subqueries.kinds, where.text)
+    without_stars(node, where.scope.within(where.outer), where.subqueries.kinds, where.text)
     written = named_by_text(node)
     if written is not None:
         node = node.replace(dotted(written))

@@ -261,11 +261,28 @@ class Builder:
                 unkept_orders=self.unkept_orders,
                 mentioned=mentioned(tree),
             )
-            return _as_made(inner.query(tree, {}), source).under(qualifier, columns)
+            return self._as_made(inner.query(tree, {}), source).under(qualifier, columns)
+        if not node.alias:
+            qualifier = _whole_name(source.table, parts)
         items = tuple(ScanColumn(self._named(name, qualifier[-1]), name, kind) for name, kind in source.columns)
         self.kinds.update((item.name, item.type) for item in items)
         outputs = tuple((item.source, item.name) for item in items)
         return Built(Scan(SourceLeaf(source.table), items), outputs).under(qualifier, columns)
+
+    def _as_made(self, built: Built, view: SourceView) -> Built:
+        """A view with as many columns as it was made with, under the names and with the types of then: as Spark does,
+        by position, whatever `*` has come to stand for in its text."""
+        names = view.columns or built.names
+        built = Built(built.operator, tuple((name, col) for name, (_, col) in zip(names, built.outputs, strict=False)))
+        if not any(view.converted):
+            return built
+        items = []
+        for (name, found), kind in zip(built.outputs, view.converted, strict=True):
+            value = exp.cast(column(found), exp.DataType.build(kind, dialect="spark")) if kind else column(found)
+            items.append(Item(self.names.fresh(name), value))
+            self.kinds[items[-1].name] = kind or self.kinds.get(found, "")
+        outputs = tuple((name, item.name) for (name, _), item in zip(built.outputs, items, strict=True))
+        return Built(Project(built.operator, tuple(items)), outputs)
 
     def _named(self, column: str, table: str) -> str:
         """A name in the tree. A column that the text does not mention takes none that another could have: a table that
@@ -310,14 +327,11 @@ def mentioned(tree: exp.Query) -> frozenset[tuple[str, str]] | None:
     return frozenset(found)
 
 
-def _as_made(built: Built, view: SourceView) -> Built:
-    """A view with as many columns as it was made with, under the names of then: as Spark does, by position, whatever
-    `*` has come to stand for in its text."""
-    if not view.columns:
-        return built
-    return Built(
-        built.operator, tuple((name, found) for name, (_, found) in zip(view.columns, built.outputs, strict=False))
-    )
+def _whole_name(table: TableName, written: tuple[str, ...]) -> tuple[str, ...]:
+    """By what columns of a table without an alias can be named: any end of this. A view goes by what is written."""
+    whole = (table.catalog, *table.levels, table.name)
+    same = [part.lower() for part in whole[-len(written) :]] == [part.lower() for part in written]
+    return whole if same else written
 
 
 def _is_joined(node: exp.Expr) -> bool:

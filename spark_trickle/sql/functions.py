@@ -172,7 +172,11 @@ def spark_name(node: exp.Expr) -> str:
         return str(node.name)
     if isinstance(node, exp.Dot):
         return str(node.expression.name)
+    if isinstance(node, exp.Literal):
+        return str(node.name)
     holder = exp.Paren(this=node.copy())
+    for text in [found for found in holder.find_all(exp.Literal) if found.is_string]:
+        text.replace(exp.Var(this=text.name))  # Spark shows a text without its quotes
     for star in list(holder.find_all(exp.Star)):
         star.replace(exp.Literal.number(1))
     for found in list(holder.find_all(exp.Binary)):

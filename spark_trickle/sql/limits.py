@@ -68,7 +68,7 @@ def sorted_by(cut: Cut, names: Sequence[str], values: Sequence[exp.Expr], where:
     found: list[Sorted] = []
     for part in cut.order:
         bare = part.this.unnest()
-        if isinstance(bare, exp.Var) and bare.name.upper() == "ALL":
+        if len(cut.order) == 1 and is_all(bare, here.scope) and "all" not in lowered:
             found.extend(Sorted(position, part) for position in range(len(names)))
         elif isinstance(bare, exp.Literal) and bare.is_int:
             if not 1 <= int(bare.this) <= len(names):
@@ -82,6 +82,12 @@ def sorted_by(cut: Cut, names: Sequence[str], values: Sequence[exp.Expr], where:
             if used(bound) or place is not None:
                 found.append(Sorted(bound if place is None else place, part))
     return found
+
+
+def is_all(written: exp.Expr, scope: Scope) -> bool:
+    """Whether what is alone in GROUP BY or ORDER BY is the word for all outputs: a column of that name comes first."""
+    is_word = isinstance(written, exp.Column) and not written.table and written.name.lower() == "all"
+    return is_word and scope.find(["all"]) is None
 
 
 def limited(builder: Builder, node: exp.Expr, built: Built, where: Binding) -> Built:

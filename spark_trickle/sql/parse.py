@@ -20,6 +20,7 @@ from spark_trickle.sql.refusals import Refused, refused
 
 _UNDERSTOOD = ("COUNT", "SUM", "AVG", "MIN", "MAX")
 _SPECIAL_SYNTAX = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "POSITION", "SUBSTRING", "OVERLAY", "CEIL", "FLOOR")
+_QUANTIFIERS = (TokenType.ALL, TokenType.DISTINCT)
 
 
 class TrickleSpark(Spark):
@@ -27,8 +28,11 @@ class TrickleSpark(Spark):
 
     sqlglot would translate functions into its own and back, not always into the same; here all but a few stay calls by
     name. A doubled quote inside a string is that quote (sqlglot follows Spark 3). `1.5BD` stays a name, which binding
-    understands: here it would be rounded. `v:a.b` is read.
+    understands: here it would be rounded. `v:a.b` is read. ALL in GROUP BY and ORDER BY stays a name: it may be a
+    column's.
     """
+
+    SUPPORTS_ORDER_BY_ALL = False
 
     class Tokenizer(Spark.Tokenizer):
         STRING_ESCAPES: ClassVar[list[str]] = ["\\", "'", '"']
@@ -62,12 +66,16 @@ class TrickleSpark(Spark):
         }
 
         def parse(self, raw_tokens: list[Token], sql: str = "") -> list[exp.Expr | None]:
-            # `GROUP BY window(ts, '1 hour')` is no WINDOW clause: that would begin with a name.
             found = list(raw_tokens)
             for place, (token, after) in enumerate(itertools.pairwise(raw_tokens)):
-                if token.token_type == TokenType.WINDOW and after.token_type == TokenType.L_PAREN:
-                    told = (token.text, token.line, token.col, token.start, token.end, token.comments)
-                    found[place] = Token(TokenType.VAR, *told)
+                kinds = (token.token_type, after.token_type)
+                if kinds == (TokenType.WINDOW, TokenType.L_PAREN):
+                    # `GROUP BY window(ts, '1 hour')` is no WINDOW clause: that would begin with a name.
+                    found[place] = _name(token)
+                elif kinds == (TokenType.GROUP_BY, TokenType.ALL):
+                    found[place + 1] = _name(after)
+                elif kinds[0] in _QUANTIFIERS and kinds[1] == TokenType.COMMA:
+                    found[place] = _name(token)  # nothing is quantified: `SELECT all, city` has two columns
             return super().parse(found, sql)
 
         def _parse_pivot_aggregation(self) -> exp.Expr | None:
@@ -90,6 +98,11 @@ def _negative(value: exp.Expr | None) -> exp.Expr:
         value.set("this", exp.Neg(this=value.this))
         return value
     return exp.Neg(this=value)
+
+
+def _name(token: Token) -> Token:
+    """The same word as a name."""
+    return Token(TokenType.VAR, token.text, token.line, token.col, token.start, token.end, token.comments)
 
 
 def _true(token: Token) -> exp.Boolean:

@@ -12,7 +12,7 @@ from sqlglot import exp
 from spark_trickle.sql import select
 from spark_trickle.sql.bind import Binding, bind
 from spark_trickle.sql.functions import algebraic, bare_call, function_name, is_aggregate, spark_name
-from spark_trickle.sql.known_types import type_of
+from spark_trickle.sql.known_types import fields, type_of
 from spark_trickle.sql.operators import Filter, Generate, Item, Operator, Project, column, used
 from spark_trickle.sql.parse import unsupported, wrong
 from spark_trickle.sql.refusals import Refused
@@ -77,6 +77,8 @@ def _is_tuple(node: exp.Expr) -> bool:
 def _fits(columns: list[exp.Expr], wanted: exp.Expr, where: Binding, builder: Builder) -> exp.Expr:
     """Whether a row belongs to a value. Spark converts the value to the type of the column."""
     values = wanted.expressions if _is_tuple(wanted) else [wanted]
+    if len(columns) == 1 and len(values) > 1 and fields(type_of(columns[0], builder.kinds)):
+        values = [exp.Anonymous(this="struct", expressions=values)]
     if len(values) != len(columns):
         raise wrong(where.text, wanted, f"PIVOT of {len(columns)} columns with a value of {len(values)}")
     same = []

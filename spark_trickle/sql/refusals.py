@@ -26,7 +26,7 @@ class Refused(Enum):
     # The select list and expressions
     FIELD_LEFT_OUT = Refusal(
         "* EXCEPT ({name})",
-        "it leaves a field out of a struct",
+        "no field of a struct would stay, or its fields are not known here",
         "Leave the whole column out, and put the other fields together with named_struct(...)",
     )
     STAR_REPLACE = Refusal("* REPLACE", "Spark does not have it", "Name the columns")

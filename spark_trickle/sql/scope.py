@@ -58,8 +58,11 @@ class Scope:
             fits = [v for v in self.columns if v.name.lower() == name and self._fits(v, qualifier)]
             found = {v.column for v in fits}
             if len(found) > 1:
-                owners = ", ".join(sorted({".".join((*v.qualifier, v.name)) for v in fits}))
-                raise AmbiguousError(f"column '{'.'.join(parts)}' is ambiguous: it may be any of {owners}")
+                owners = {".".join((*v.qualifier[-1:], v.name)) for v in fits}
+                if len(owners) < len(found):
+                    owners = {".".join((*v.qualifier, v.name)) for v in fits}
+                shown = ", ".join(sorted(owners))
+                raise AmbiguousError(f"column '{'.'.join(parts)}' is ambiguous: it may be any of {shown}")
             if found:
                 return found.pop(), tuple(parts[length + 1 :])
         return None
@@ -74,6 +77,13 @@ class Scope:
         """The columns that `*` (or `t.*`) stands for."""
         lowered = tuple(part.lower() for part in qualifier)
         return tuple(v for v in self.columns if self._fits(v, lowered))
+
+    def star_around(self, qualifier: tuple[str, ...]) -> tuple[Visible, ...]:
+        """The same, of the nearest scope that has such a table (or a struct that is called so)."""
+        found = self.star(qualifier)
+        if found or not qualifier or self.outer is None or self.find(qualifier) is not None:
+            return found
+        return self.outer.star_around(qualifier)
 
     def beside(self, other: Scope) -> Scope:
         return Scope((*self.columns, *other.columns))

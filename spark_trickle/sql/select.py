@@ -12,6 +12,7 @@ from spark_trickle.errors import SqlError
 from spark_trickle.sql import generators
 from spark_trickle.sql.attach import Attached
 from spark_trickle.sql.bind import Binding, bind, without_aggregates, without_windows
+from spark_trickle.sql.commuted import found_among
 from spark_trickle.sql.functions import (
     GROUPING,
     bare_call,
@@ -22,7 +23,7 @@ from spark_trickle.sql.functions import (
     spark_name,
 )
 from spark_trickle.sql.grouping_sets import GroupingSets, grouping_sets, has_sets
-from spark_trickle.sql.limits import Cut, Sorted, cut_of, cut_to, limited, sorted_by
+from spark_trickle.sql.limits import Cut, Sorted, cut_of, cut_to, is_all, limited, sorted_by
 from spark_trickle.sql.operators import (
     Aggregate,
     Distinct,
@@ -199,7 +200,7 @@ def _having(node: exp.Select, where: Binding, outputs: list[Output]) -> exp.Expr
 
 
 def _keys(group: exp.Group, outputs: list[Output], where: Binding) -> list[exp.Expr]:
-    if group.args.get("all") and not group.expressions:
+    if len(group.expressions) == 1 and is_all(group.expressions[0], where.scope):
         listed = [
             output.expression
             for output in outputs
@@ -299,7 +300,7 @@ class Grouping:
         instead = {name: named[alias] for name, alias in shown.items() if named[alias].unnest() != column(name)}
 
         def lifted(node: exp.Expr) -> None:
-            if node in self.keys or is_aggregate(node) or node.name in self._pending:
+            if found_among(node, self.keys) is not None or is_aggregate(node) or node.name in self._pending:
                 return
             if isinstance(node, exp.Column) and node.name in instead:
                 node.replace(exp.paren(instead[node.name].copy()))
@@ -344,8 +345,9 @@ class Grouping:
         return lifted
 
     def _lift(self, node: exp.Expr) -> None:
-        if node in self.keys:
-            node.replace(column(self.keys[node]))
+        key = found_among(node, self.keys)
+        if key is not None:
+            node.replace(column(key))
         elif isinstance(node, exp.Anonymous) and function_name(node) in GROUPING:
             found = None if self.sets is None else self.sets.value(node)
             if found is None:

@@ -7,8 +7,8 @@ from decimal import Decimal
 
 from sqlglot import exp
 
-from spark_trickle.sql.known_types import Kinds, fields, type_of
-from spark_trickle.sql.left_out import columns_left_out, fields_left_out
+from spark_trickle.sql.known_types import Kinds
+from spark_trickle.sql.left_out import fields_left, star_left
 from spark_trickle.sql.operators import column, dotted
 from spark_trickle.sql.scope import Scope
 
@@ -64,13 +64,14 @@ def variant_path(node: exp.Expr) -> exp.Expr | None:
 
 
 def without_stars(node: exp.Expr, scope: Scope, kinds: Kinds, text: str) -> None:
-    """`struct(*)`, `count(DISTINCT t.*)` and `concat(s.*)` with the columns or fields that the star stands for."""
+    """`struct(*)`, `count(DISTINCT t.*)`, `concat(s.*)` and `1 IN (*)` with the columns or fields that the star stands
+    for."""
     if isinstance(node, exp.Count) and not isinstance(node.this, exp.Star):
         values = _expanded([node.this, *node.expressions], scope, kinds, text, named=False)
         if len(values) > 1:
             node.set("this", values[0])
             node.set("expressions", values[1:])
-    elif isinstance(node, (exp.Anonymous, exp.Distinct)):
+    elif isinstance(node, (exp.Anonymous, exp.Distinct, exp.In)):
         named = isinstance(node, exp.Anonymous) and node.name.lower() == "struct"
         node.set("expressions", _expanded(node.expressions, scope, kinds, text, named=named))
 
@@ -83,40 +84,45 @@ def _expanded(parts: list[exp.Expr], scope: Scope, kinds: Kinds, text: str, *, n
             written.append(part)
             continue
         qualifier = tuple(name.name for name in part.parts[:-1]) if isinstance(part, exp.Column) else ()
-        columns = scope.star(qualifier)
-        left_out = columns_left_out(star, scope, text) if columns else fields_left_out(star, text)
-        chosen = (
-            [(v.name, column(v.column)) for v in columns if v.column not in left_out]
-            if columns
-            else [(name, value) for name, value in _fields(qualifier, scope, kinds) if name.lower() not in left_out]
-        )
+        columns = scope.star_around(qualifier)
+        base = None if columns else _struct(qualifier, scope)
+        chosen = star_left(star, columns, scope, kinds, text)
+        if base is not None:
+            chosen = fields_left(star, base, kinds, text)
         if not chosen:
             written.append(part)  # what it stands for is not known: it is refused as it is
         for name, value in chosen:
-            value.meta[BOUND] = True
+            for read in value.find_all(exp.Column, exp.Dot):
+                read.meta[BOUND] = True
             written.append(exp.alias_(value, name, quoted=True) if named else value)
     return written
 
 
-def _fields(name: tuple[str, ...], scope: Scope, kinds: Kinds) -> list[tuple[str, exp.Expr]]:
-    """The fields of the struct that a name means."""
-    found = scope.find(name) if name else None
-    if found is None:
-        return []
-    base = dotted(found[1], column(found[0]))
-    return [(field, dotted([field], base.copy())) for field, _ in fields(type_of(base, kinds)).values()]
+def _struct(name: tuple[str, ...], scope: Scope) -> exp.Expr | None:
+    """The struct that a name means."""
+    found = scope.find_around(name) if name else None
+    return None if found is None else dotted(found[1], column(found[0]))
 
 
 def named_by_text(node: exp.Expr) -> list[str] | None:
-    """The parts of a name that is written as text: `IDENTIFIER('a.b')`.
+    """The parts of a name that is written as text: `IDENTIFIER('a.b')`, which may be put together of texts.
 
     >>> from spark_trickle.sql.parse import parse_query
-    >>> named_by_text(parse_query("SELECT IDENTIFIER('`a.b`.c')").selects[0])
+    >>> named_by_text(parse_query("SELECT IDENTIFIER('`a.b`' || concat('.', 'c'))").selects[0])
     ['a.b', 'c']
     """
     if not isinstance(node, exp.Anonymous) or node.name.lower() != "identifier" or len(node.expressions) != 1:
         return None
-    text = node.expressions[0]
-    if not isinstance(text, exp.Literal) or not text.is_string:
-        return None
-    return [part.name for part in exp.to_table(text.name, dialect="spark").parts]
+    text = _text(node.expressions[0])
+    return None if text is None else [part.name for part in exp.to_table(text, dialect="spark").parts]
+
+
+def _text(node: exp.Expr) -> str | None:
+    """The text that an expression of texts is."""
+    bare = node.unnest()
+    if isinstance(bare, exp.Literal) and bare.is_string:
+        return str(bare.name)
+    is_concat = isinstance(bare, exp.Anonymous) and bare.name.lower() == "concat"
+    parts = [bare.left, bare.right] if isinstance(bare, exp.DPipe) else bare.expressions if is_concat else [None]
+    texts = [None if part is None else _text(part) for part in parts]
+    return "".join(text for text in texts if text is not None) if None not in texts else None

@@ -26,6 +26,8 @@ class SourceView:
     """Where names without a namespace are looked up."""
     columns: tuple[str, ...] = ()
     """What its columns are called, fixed when it was made. Nothing: as in its text."""
+    converted: tuple[str, ...] = ()
+    """The types of its columns, fixed as well, where its text gives others by now; "" where it does not."""
 
 
 class SourceCatalog(Protocol):

@@ -200,3 +200,125 @@ def test_what_a_limit_inside_leaves_open_is_chosen_always_the_same(engine: Engin
     assert engine.explain("whole").mode == "FULL"
     ordered = "SELECT id FROM (SELECT id FROM (SELECT id FROM t ORDER BY v DESC) LIMIT 1)"
     assert engine.explain_query(ordered).mode == "FULL", "Spark cuts in the order below, and nobody has to"
+
+
+def test_a_column_called_all_comes_before_the_word_and_so_does_one_called_distinct(engine: Engine) -> None:
+    load(engine)
+    engine.sql("CREATE VIEW quantified AS SELECT k AS all, v AS distinct, id FROM t")
+    keep(
+        engine,
+        [
+            "SELECT COUNT(*) AS n FROM quantified GROUP BY all",
+            "SELECT id % 2 AS h, COUNT(*) AS n FROM t GROUP BY `all`",
+            "SELECT id, COUNT(*) AS n FROM quantified GROUP BY all, id",
+            "SELECT all, MAX(id) AS m FROM quantified GROUP BY all",
+            "SELECT distinct, id FROM quantified",
+            "SELECT id, all FROM quantified ORDER BY all, id DESC LIMIT 2",
+            "SELECT id FROM quantified ORDER BY all DESC LIMIT 2",
+            "SELECT id, v FROM t ORDER BY ALL DESC LIMIT 2",
+            "SELECT id, ROW_NUMBER() OVER (PARTITION BY id % 2 ORDER BY all, id) AS n FROM quantified",
+        ],
+    )
+
+
+def test_the_columns_of_a_table_without_an_alias_go_by_its_whole_name(engine: Engine) -> None:
+    load(engine)
+    engine.sql("CREATE NAMESPACE other; CREATE TABLE other.t (id BIGINT, k STRING)")
+    engine.sql("INSERT INTO other.t VALUES (1, 'x'), (2, 'q')")
+    keep(
+        engine,
+        [
+            "SELECT default.t.id, lake.default.t.k, default.t.s.a AS a FROM t",
+            "SELECT default.t.id AS a, other.t.* FROM t, other.t",
+            "SELECT lake.default.t.s.b AS x, default.t.s.* FROM t",
+            "SELECT x.id, default.t.k FROM t JOIN t x ON x.id = default.t.id + 1",
+            "SELECT id FROM t WHERE EXISTS (SELECT 1 FROM other.t WHERE other.t.id = default.t.id)",
+        ],
+    )
+
+
+def test_stars_stand_for_columns_around_a_lateral_in_lists_and_in_parentheses(engine: Engine) -> None:
+    load(engine)
+    keep(
+        engine,
+        [
+            "SELECT x.* FROM t, LATERAL (SELECT t.*) AS x(a, b, c, d)",
+            "SELECT id, q.a, q.b FROM t, LATERAL (SELECT s.*) q",
+            "SELECT x.i FROM (SELECT id, v FROM t) AS y, LATERAL (SELECT COALESCE(y.*) AS i) AS x",
+            "SELECT x.* FROM (SELECT id, v FROM t) y, LATERAL (SELECT z.* FROM LATERAL (SELECT y.*) z) x",
+            "TABLE u |> JOIN LATERAL (SELECT *)",
+            "SELECT (*) FROM u",
+            "SELECT id, id + 1 IN (*) AS i FROM (SELECT id, v FROM t)",
+            "SELECT id FROM (SELECT id, v FROM t) AS y WHERE 3 NOT IN (y.*, 4)",
+        ],
+    )
+
+
+def test_the_columns_of_a_view_have_the_types_that_it_was_made_with(engine: Engine) -> None:
+    load(engine)
+    engine.sql("CREATE VIEW collated AS SELECT id, k COLLATE UNICODE_CI AS c FROM t")
+    engine.sql(
+        "CREATE VIEW above AS SELECT c || '1' AS d, id, v FROM collated JOIN (SELECT id AS i, v FROM t) ON i = id"
+    )
+    engine.sql("CREATE VIEW nested AS SELECT id, s FROM t; ALTER TABLE t RENAME COLUMN s.a TO later")
+    keep(
+        engine,
+        [
+            "SELECT COUNT(*) AS n FROM collated WHERE c = 'X'",
+            "SELECT c, COLLATION(c) AS k, MAX(id) AS m FROM collated GROUP BY c",
+            "SELECT d, SUM(v) AS s FROM above GROUP BY d",
+            "SELECT u.w, c.id FROM u JOIN collated c ON u.k COLLATE UTF8_LCASE = c.c",
+            "SELECT id, s, s.a AS a FROM nested",
+            "SELECT id, CAST(k AS STRING COLLATE UTF8_LCASE) = 'X' AS b FROM t",
+            "SELECT id FROM t WHERE CAST(k AS STRING COLLATE SR_AI) <> 'q'",
+        ],
+    )
+
+
+def test_what_is_grouped_by_is_known_again_the_other_way_round_and_by_the_name_that_spark_gives_it(
+    engine: Engine,
+) -> None:
+    load(engine)
+    keep(
+        engine,
+        [
+            "SELECT SUM(v) AS s FROM t GROUP BY id + 1, k HAVING 1 + id > 2",
+            "SELECT 2 * (v + id) AS j, 3 > v AS i, COUNT(*) AS n FROM t GROUP BY v < 3, (id + v) * 2",
+            "SELECT k = 'x' AND v IS NULL AS j, COUNT(*) AS n FROM t GROUP BY v IS NULL AND 'x' = k",
+            "SELECT 1 + id AS i, 1 + SUM(v) AS j FROM t GROUP BY GROUPING SETS ((id + 1), ())",
+            "SELECT 'col1', COUNT(*) AS n FROM t GROUP BY ALL HAVING col1 > 'banana'",
+            "SELECT concat_ws(' ', k, 'z') FROM t GROUP BY `concat_ws( , k, z)`",
+        ],
+    )
+
+
+def test_names_are_put_together_and_structs_turned_as_spark_does(engine: Engine) -> None:
+    load(engine)
+    filled = "SELECT v, s FROM t WHERE s IS NOT NULL"  # Spark fails on one that is NULL
+    keep(
+        engine,
+        [
+            "SELECT IDENTIFIER(concat('i', ('d'))) AS i FROM IDENTIFIER('d' || 'efault' || '.t')",
+            f"SELECT * FROM ({filled}) PIVOT (SUM(v) FOR s IN ((1, 'p'), (2, 'p') AS two))",
+            f"SELECT * FROM ({filled}) PIVOT (SUM(v) AS a, COUNT(*) AS n FOR s IN ((1L, 'p'), ('2', 'p')))",
+        ],
+    )
+
+
+def test_a_star_leaves_fields_of_structs_out(engine: Engine) -> None:
+    load(engine)
+    engine.sql("CREATE TABLE n (id BIGINT, d STRUCT<f1: INT, s2: STRUCT<f2: INT, f3: STRING>>)")
+    engine.sql("INSERT INTO n VALUES (1, named_struct('f1', 1, 's2', named_struct('f2', 2, 'f3', 'a'))), (2, NULL)")
+    engine.sql("INSERT INTO n VALUES (3, named_struct('f1', 1, 's2', NULL))")
+    keep(
+        engine,
+        [
+            "SELECT * EXCEPT (d.s2.f2, d.f1) FROM n JOIN t USING (id)",
+            "SELECT d.* EXCEPT (s2.f2) FROM n WHERE id IN (SELECT id FROM t)",
+            "SELECT n.* EXCEPT (n.d.s2) FROM n JOIN u ON id = w",
+            "SELECT COUNT(DISTINCT struct(* EXCEPT (id, d.f1))) AS c, MAX(struct(d.* EXCEPT (s2.f2))) AS m FROM n JOIN "
+            "t USING (id)",
+            "SELECT struct(s.* EXCEPT (b)) AS x, to_json(struct(* EXCEPT (s.a, id))) AS j FROM t",
+            "SELECT x.* FROM t, LATERAL (SELECT t.* EXCEPT (t.id, k)) AS x(b, c)",
+        ],
+    )

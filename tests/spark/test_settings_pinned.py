@@ -86,6 +86,7 @@ def test_a_setting_of_reading_counts_where_it_changes_what_is_read(engine: Engin
         "groupByAliases": "false",
         "groupByOrdinal": "false",
         "orderByOrdinal": "false",
+        "prioritizeOrdinalResolutionInSort.enabled": "false",
         "ansi.doubleQuotedIdentifiers": "true",
         "ansi.enforceReservedKeywords": "true",
         "legacy.ctePrecedencePolicy": "EXCEPTION",
@@ -100,9 +101,11 @@ def test_a_setting_of_reading_counts_where_it_changes_what_is_read(engine: Engin
         "joined": "WITH s AS (SELECT id, word FROM sample) SELECT a.id, b.word FROM s a JOIN s b ON a.id = b.id "
         "ORDER BY a.id LIMIT 2",
         "numbered": "SELECT id, ROW_NUMBER() OVER (PARTITION BY word ORDER BY id) AS n, 'a\"b\\'c' AS s FROM sample",
+        "ordered": "SELECT id, word FROM sample ORDER BY 2, word",
         "outer_values": "SELECT id, (SELECT MAX(b.id) FROM sample b WHERE b.id < a.id) AS m FROM sample a",
     }
     other = {
+        "cut": "SELECT id, word FROM sample WHERE id IN (SELECT id FROM sample ORDER BY 1, word LIMIT 2)",
         "by_position": "SELECT COUNT(*) AS n FROM sample GROUP BY 1",
         "quoted": 'SELECT id, "word" AS s FROM sample',
         "later": "SELECT id FROM sample UNION SELECT id + 1 FROM sample INTERSECT SELECT 2",
@@ -116,3 +119,15 @@ def test_a_setting_of_reading_counts_where_it_changes_what_is_read(engine: Engin
         for name in (*same, *other):
             engine.refresh_stream_table(name)
             assert engine.verify(name).ok, name
+
+
+def test_a_setting_that_only_refuses_what_is_ambiguous_changes_nothing_of_what_it_accepts(engine: Engine) -> None:
+    engine.sql(SAMPLE)
+    engine.spark.conf.set("spark.sql.legacy.ctePrecedencePolicy", "EXCEPTION")
+    recursive = (
+        "WITH RECURSIVE r(n) AS (SELECT id FROM sample UNION ALL SELECT n + 1 FROM r WHERE n < 3) SELECT n FROM r"
+    )
+    engine.create_stream_table("recursive", recursive, refresh_mode="DIFFERENTIAL")
+    engine.sql(FIRST)
+    engine.refresh_stream_table("recursive")
+    assert engine.verify("recursive").ok

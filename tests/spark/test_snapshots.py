@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import gc
+import time
+
 import pytest
 
 from spark_trickle.engine import Engine
 from spark_trickle.errors import ComputeError, NotFoundError, UserError
+from spark_trickle.storage.iceberg import static
 from tests.spark.engines import assert_equals_query, bag, values
 
 
@@ -100,3 +104,44 @@ def test_maintenance_keeps_what_open_blocks_read_and_versions_that_others_took_a
         tx.sql("INSERT INTO staged SELECT k FROM counted")
     assert values(engine, "SELECT * FROM staged") == [(1,), (2,)]
     assert_equals_query(engine, "counted")
+
+
+def test_maintenance_keeps_what_frames_of_changes_read_for_as_long_as_somebody_can_run_them(engine: Engine) -> None:
+    engine.sql("CREATE TABLE t (k INT); INSERT INTO t VALUES (1), (2)")
+    engine.create_stream_table("kept", "SELECT k FROM t")
+
+    def newest() -> int:
+        found = engine.spark.sql("SELECT snapshot_id FROM default.kept.snapshots ORDER BY committed_at").collect()
+        return int(found[-1].snapshot_id)
+
+    def became(statement: str) -> int:
+        engine.sql(statement)
+        engine.refresh_stream_table("kept")
+        return newest()
+
+    since = newest()
+    until = became("UPDATE t SET k = 5 WHERE k = 1")
+    became("DELETE FROM t")
+    last = became("INSERT INTO t VALUES (7)")
+    removed = engine.changes("kept", since, until).where("_weight < 0")
+    engine.changes("kept", last, last)  # nothing is read: nothing is kept
+    gc.collect()
+    engine.maintain(retain="0s", orphan_age="0s")
+    assert values(engine, "SELECT COUNT(*) FROM default.kept.snapshots") == [(4,)], "the way to the newest one is, too"
+    assert bag(removed) == {"[1, -1]": 1}
+
+    def forgotten() -> int:
+        gc.collect()
+        static(engine.spark, "java.lang.System").gc()
+        return engine.maintain(retain="0s", orphan_age="0s").tables[0].snapshots_expired
+
+    assert forgotten() == 0
+    removed.createTempView("removed")
+    del removed
+    assert forgotten() == 0
+    assert values(engine, "SELECT k FROM removed") == [(1,)]
+    engine.spark.catalog.dropTempView("removed")
+    give_up = time.monotonic() + 60
+    while (expired := forgotten()) == 0 and time.monotonic() < give_up:
+        time.sleep(0.2)
+    assert expired == 3, "nobody can run it any more"

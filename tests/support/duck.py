@@ -38,7 +38,7 @@ from spark_trickle.sql.leaves import (
 )
 from spark_trickle.sql.parse import parse_query
 from spark_trickle.sql.sources import SourceTable, SourceView
-from tests.support.duck_dialect import duck_sql, in_duckdb, spark_type
+from tests.support.duck_dialect import duck_sql, in_duckdb, literal, spark_type, with_word_all
 from tests.support.duck_program import Carrier
 
 Row = tuple[Any, ...]
@@ -94,7 +94,7 @@ class Lake:
         return self.run(f"CREATE OR REPLACE TABLE {table} AS {query}")[0][0]  # type: ignore[no-any-return]
 
     def insert(self, table: str, rows: Iterable[Row]) -> None:
-        values = ", ".join("(" + ", ".join(_literal(value) for value in row) + ")" for row in rows)
+        values = ", ".join("(" + ", ".join(literal(value) for value in row) + ")" for row in rows)
         if values:
             self.run(f"INSERT INTO {duck_name(source(table))} VALUES {values}")
 
@@ -173,7 +173,7 @@ class Lake:
                 named = exp.alias_(leaf, table.alias or table.name, table=True, quoted=True)
                 named.set("joins", table.args.get("joins"))  # of `(a JOIN b)`
                 table.replace(named)
-        return in_duckdb(tree).sql(dialect="duckdb", copy=False)
+        return in_duckdb(with_word_all(tree)).sql(dialect="duckdb", copy=False)
 
 
 @dataclass
@@ -389,12 +389,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return tuple((name, _plain(part)) for name, part in value.items())
     return value
-
-
-def _literal(value: object) -> str:
-    if value is None:
-        return "NULL"
-    return f"'{value}'::DOUBLE" if isinstance(value, float) else f"'{value}'"
 
 
 def _is_required(output: exp.Expr, required: set[str]) -> bool:

@@ -28,9 +28,23 @@ def spark_type(kind: str) -> str:
     return _SPARK_TYPES.get(kind, kind.lower())
 
 
+def literal(value: object) -> str:
+    if value is None:
+        return "NULL"
+    return f"'{value}'::DOUBLE" if isinstance(value, float) else f"'{value}'"
+
+
 def duck_sql(query: exp.Expr, target: Leaf = TARGET, *, copy: bool = True) -> str:
     """The text; `step.target` is the table that is kept. A tree that nobody needs any more needs no copy."""
     return in_duckdb(query.copy() if copy else query, target).sql(dialect="duckdb", copy=False)
+
+
+def with_word_all(query: exp.Expr) -> exp.Expr:
+    """ORDER BY ALL is no name here: no table of these tests has such a column."""
+    for word in list(query.find_all(exp.Column)):
+        if word.name == "ALL" and isinstance(word.parent, exp.Ordered):
+            word.replace(exp.Var(this="ALL"))
+    return query
 
 
 def in_duckdb(query: exp.Expr, target: Leaf = TARGET) -> exp.Expr:

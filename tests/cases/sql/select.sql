@@ -118,7 +118,14 @@ Project [cust, region, amount, qty, price, id_2 AS id, name]
     Scan orders [cust, region, amount, qty, price]
     Scan cust [id AS id_2, name]
 
--- title: a star does not take structs apart
-SELECT * EXCEPT (info.a) FROM nested
+-- title: a star does not take structs apart to nothing
+SELECT * EXCEPT (info.a, info.b) FROM nested
 ---- UnsupportedSqlError
-* EXCEPT (info.a) cannot be kept incrementally: it leaves a field out of a struct (line 1, column 8). Leave the whole column out, and put the other fields together with named_struct(...)
+* EXCEPT (info.a, info.b) cannot be kept incrementally: no field of a struct would stay, or its fields are not known here (line 1, column 8). Leave the whole column out, and put the other fields together with named_struct(...)
+
+-- title: a star leaves fields of structs out
+SELECT * EXCEPT (info.b, o), info.* EXCEPT (a) FROM nested WHERE info.b.c > 1
+---- tree
+Project [NAMED_STRUCT('a', info.a) AS info, info.b AS b]
+  Filter info.b.c > 1
+    Scan nested [info]

@@ -40,6 +40,7 @@ def test_the_defaults_are_those_that_are_promised() -> None:
         "broadcast_table_rows": 500_000,
         "held_table_rows": 1_000,
         "lookup_table_rows": 100_000,
+        "local_query_rows": 250_000,
         "row_cache_bytes": 8 * 1024**3,
         "row_cache_folder": "",
         "rewrite_table_rows": 10_000,
