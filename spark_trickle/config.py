@@ -73,7 +73,9 @@ class Settings(BaseSettings):
     """How long to wait for somebody else's transaction in the catalog before giving up."""
 
     spark_master: str = Field(default="local[*]", min_length=1)
-    """Where Spark runs, unless a SparkSession is given."""
+    """Where Spark runs, unless a SparkSession is given: `local[*]`, `spark://host:7077` (both run in our tests), `yarn`
+    (needs `HADOOP_CONF_DIR`; untried), `k8s://https://host:6443` (needs an image with Java 17 and the same Spark, as
+    `spark.kubernetes.container.image` in `spark_conf`; untried). Spark Connect (`sc://`) is refused."""
     spark_driver_memory: str = Field(default="2g", pattern=r"^\d+[kKmMgGtT]$")
     """Memory of Spark's driver; on `local` masters that is all the memory it has."""
     spark_conf: dict[str, str] = Field(default_factory=dict)

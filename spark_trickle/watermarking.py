@@ -16,7 +16,7 @@ from spark_trickle.clock import Clock
 from spark_trickle.errors import AlreadyExistsError, NotFoundError, UserError
 from spark_trickle.gating import sources_named, who
 from spark_trickle.holds import watermark_report as report
-from spark_trickle.model.frontier import Pointer
+from spark_trickle.model.frontier import Pointer, is_of_a_look
 from spark_trickle.model.schedule import parse_duration
 from spark_trickle.model.watermark import Advance, WatermarkColumn, WatermarkGroup, WatermarkMode
 from spark_trickle.names import TableName
@@ -87,6 +87,7 @@ class Watermarking:
                 raise AlreadyExistsError("watermark group", name, hint=f"drop_watermark_group('{name}') first")
             for source in wanted:
                 self._require_base(source, conn)
+                self._require_versions(source, group)
             self.catalog.add_watermark_group(group, conn)
         return report.watermark_group(group)
 
@@ -122,6 +123,14 @@ class Watermarking:
             self._far(name)
         else:
             self.catalog.require_table(name, conn)
+
+    def _require_versions(self, name: TableName, group: WatermarkGroup) -> None:
+        if group.mode is WatermarkMode.HOLD_BACK and name.is_elsewhere and is_of_a_look(self._far(name).location):
+            raise UserError(
+                f"watermark group '{group.name}' cannot hold back '{name}': it is a table of a database, and what it "
+                "was at an older watermark cannot be read",
+                hint="mode='gate' waits until all sources are as far; or load it into an Iceberg table",
+            )
 
     def _far(self, name: TableName) -> Pointer:
         if self.elsewhere is None:

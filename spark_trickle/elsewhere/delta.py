@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from uuid import UUID
 
 from spark_trickle.elsewhere.delta_columns import (
+    is_renumbered,
     mapping_mode,
     narrow_columns,
     physical_names,
@@ -128,6 +129,8 @@ class DeltaTables:
         missing = _missing(files, version, end)
         if missing is not None:
             raise LogError(f"version {number} cannot be read any more: its file {missing} was vacuumed")
+        if is_renumbered(version.shape, end.shape):
+            raise LogError(f"version {number} cannot be compared any more: column mapping was turned on or off since")
         return version
 
     def _way(self, files: Files, place: str, log: Log, through: Sequence[int], end: BorrowedVersion) -> list[Step]:
@@ -144,7 +147,8 @@ class DeltaTables:
                 group = []
             state = after(state, commit)
             group.append(commit)
-        if any(_missing(files, step.version, end) is not None for step in steps[1:]):
+        between = [step.version for step in steps[1:]]
+        if any(_missing(files, each, end) is not None or is_renumbered(each.shape, end.shape) for each in between):
             # What lies between is not needed: the versions at the ends are compared then.
             kept = [step for step in steps if step.version.number in through]
             return [*(Step(step.version) for step in kept), Step(end)]

@@ -90,6 +90,20 @@ def shape_of(state: State) -> Shape:
     return Shape(number, {"type": "struct", "schema-id": number, "fields": fields}, tuple(mapping), partitioned_by)
 
 
+def is_renumbered(one: Shape, other: Shape) -> bool:
+    """Whether columns that files call the same have other numbers: then one table cannot have both versions."""
+    before, after = _by_path(one.mapping), _by_path(other.mapping)
+    return any(after.get(path, number) != number for path, number in before.items())
+
+
+def _by_path(mapping: Sequence[Mapping[str, Any]], path: tuple[str, ...] = ()) -> dict[tuple[str, ...], int]:
+    found: dict[tuple[str, ...], int] = {}
+    for each in mapping:
+        here = (*path, each["names"][0])
+        found |= {here: each["field-id"], **_by_path(each.get("fields", ()), here)}
+    return found
+
+
 def physical_names(state: State, columns: Sequence[str]) -> list[str]:
     """How the log calls columns."""
     if mapping_mode(state) not in ("name", "id"):

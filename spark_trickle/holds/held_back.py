@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from spark_trickle.holds.aligned import AlignedVersions, HeldBack, moment
 from spark_trickle.holds.alignment import alignment, governed
 from spark_trickle.holds.rule import Readers, Situation, Together, dependents
-from spark_trickle.model.frontier import Pointer, commit_number
+from spark_trickle.model.frontier import Pointer, commit_number, is_lost_when_it_moves
 from spark_trickle.model.hold import Hold, HoldCode
 from spark_trickle.model.publication import Cut
 from spark_trickle.model.stream_table import RefreshMode, StreamTable
@@ -63,7 +63,7 @@ def held_back(at: Situation) -> HeldBack:
         for name in names:
             if at.cut.tables[name].effective_mode is not RefreshMode.IMMEDIATE:
                 aligned_of[name] = settled
-        for hold in _ahead(names, settled, at.cut, together):
+        for hold in (*_ahead(names, settled, at.cut, together), *_lost(names, settled, at.cut)):
             holds[hold.member].append(hold)
     own = {name: tuple(found) for name, found in sorted(holds.items()) if _waits(at.cut.tables[name])}
     return HeldBack(aligned_of, own)
@@ -242,6 +242,22 @@ def _ahead(names: Iterable[TableName], aligned: AlignedVersions, cut: Cut, toget
             cause=past[who],
             via=past[who] if who == name else who,
         )
+
+
+def _lost(names: Iterable[TableName], aligned: AlignedVersions, cut: Cut) -> Iterable[Hold]:
+    """Those who should read what a table without versions was, and have not. Of others a refresh finds that out."""
+    lost = [
+        (source, wanted.location)
+        for source, wanted in aligned.pointers.items()
+        if is_lost_when_it_moves(wanted.location) and cut.pointers[source] != wanted
+    ]
+    for name in sorted(names) if lost else ():
+        table = cut.tables[name]
+        read = {source.table for source in table.sources}
+        for source, location in lost:
+            here = table.frontier.of(source)
+            if source in read and (here is None or here.location != location):
+                yield version_gone(name, source, "it has no versions, and it has changed")
 
 
 def _is_past(read: str, wanted: Pointer, newest: Pointer) -> bool:

@@ -70,6 +70,7 @@ class Frontier(Mapping[str, int | None]):
 
 _NUMBERED = re.compile(r"\Adelta:.*/_delta_log/(\d{20})\.json#[\d.]+\Z|\Aunversioned:.*#(\d+)\Z", re.DOTALL)
 """Places of versions of tables that are not Iceberg's."""
+_WITHOUT_VERSIONS = "unversioned:"
 _COMMIT = re.compile(r"(?:(\d+)-[^/]*|/v(\d+)(?:\.gz)?\.metadata\.json(?:\.gz)?|/_delta_log/(\d{20})\.json#[\d.]+)\Z")
 
 
@@ -86,3 +87,21 @@ def commit_number(location: str) -> int:
     """
     found = _COMMIT.search(location)
     return -1 if found is None else int(found.group(1) or found.group(2) or found.group(3))
+
+
+def is_lost_when_it_moves(location: str) -> bool:
+    """Whether a version cannot be read any more once there is another one: that of a folder, of a database's table.
+
+    >>> is_lost_when_it_moves("unversioned:parquet:/data/orders#12"), is_lost_when_it_moves("/lake/o/v12.metadata.json")
+    (True, False)
+    """
+    return location.startswith(_WITHOUT_VERSIONS)
+
+
+def is_of_a_look(location: str) -> bool:
+    """Whether a version says no more than when somebody looked, as that of a database's table: it is always another.
+
+    >>> is_of_a_look("unversioned:jdbc:shop.orders#1700000000000"), is_of_a_look("unversioned:csv:/data/orders#12")
+    (True, False)
+    """
+    return location.startswith(f"{_WITHOUT_VERSIONS}jdbc:")

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from spark_trickle.elsewhere.settings import catalogs_in
 from spark_trickle.errors import ConfigError
 from spark_trickle.names import LAKE
 
@@ -70,6 +71,7 @@ STORES = {
     "wasbs": _AZURE,
 }
 """By scheme."""
+_BY_SCHEME = "org.apache.iceberg.io.ResolvingFileIO"
 
 
 def store_of(warehouse: str, settings: Mapping[str, str]) -> Store | None:
@@ -86,17 +88,38 @@ def store_of(warehouse: str, settings: Mapping[str, str]) -> Store | None:
     return found if found is None or chosen in (None, found.file_io) else None
 
 
+def stores_of_others(settings: Mapping[str, str]) -> list[Store]:
+    """The stores that tables of other catalogs are in, as far as their settings say so: by FileIO or by address. A REST
+    server that names the FileIO by itself is met only when it is asked.
+
+    >>> prod = {"spark.sql.catalog.prod": "org.apache.iceberg.spark.SparkCatalog"}
+    >>> stores_of_others({**prod, "spark.sql.catalog.prod.type": "glue"}) == [_AWS]
+    True
+    """
+    found: dict[Store, None] = {}
+    for catalog in catalogs_in(settings).values():
+        chosen = catalog.properties.get("io-impl")
+        scheme, separator, _ = catalog.properties.get("warehouse", "").partition("://")
+        named = STORES.get(scheme.lower()) if separator else (_AWS if catalog.kind == "glue" else None)
+        by_class = next((store for store in STORES.values() if store.file_io == chosen), None)
+        store = by_class or (named if chosen in (None, _BY_SCHEME) else None)
+        if catalog.is_iceberg and store is not None:
+            found[store] = None
+    return list(found)
+
+
 def packages_for(warehouse: str, settings: Mapping[str, str]) -> tuple[str, ...]:
     """The packages that sessions on a warehouse need, with those that the user wants; theirs count where both name one.
 
     >>> packages_for("/tmp/lake", {"spark.jars.packages": "org.xerial:sqlite-jdbc:3.51.0.0"})[-1]
     'org.xerial:sqlite-jdbc:3.51.0.0'
     """
-    store = store_of(warehouse, settings)
+    own = store_of(warehouse, settings)
+    stores = dict.fromkeys([*([] if own is None else [own]), *stores_of_others(settings)])
     theirs = _listed(settings.get(_PACKAGES, ""))
     named = {package.rpartition(":")[0] for package in theirs}
     jars = [jar.rpartition("/")[2] for jar in _listed(settings.get(_JARS, ""))]
-    ours = (*PACKAGES, *([store.package] if store is not None else []), *([DELTA] if asks_for_delta(settings) else []))
+    ours = (*PACKAGES, *(store.package for store in stores), *([DELTA] if asks_for_delta(settings) else []))
     needed = (package for package in ours if package.rpartition(":")[0] not in named and not _is_among(package, jars))
     return (*needed, *theirs)
 

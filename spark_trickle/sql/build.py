@@ -233,7 +233,7 @@ class Builder:
 
     def _table(self, node: exp.Table, ctes: Mapping[str, Cte], outer: Scope | None) -> Relation:
         named = named_by_text(node.this)
-        if named is None and not isinstance(node.this, exp.Identifier):
+        if named is None and not all(isinstance(part, exp.Identifier) for part in node.parts):
             where = Binding(self.text, Scope(), Pending(self, ctes), outer=outer or Scope())
             return generators.table_function(self, node, where)
         parts = tuple(named or (part.name for part in node.parts))

@@ -13,9 +13,10 @@ from pyspark.sql import SparkSession
 
 import spark_trickle
 from spark_trickle.engine import Engine
+from tests.support.metastore import Metastore
 from tests.support.rest_server import RestServer
 
-KINDS = ("hadoop", "jdbc", "rest")
+KINDS = ("hadoop", "jdbc", "rest", "hive")
 CLIENT = "rest, asked by Iceberg's own client"
 """As are catalogs of the kinds that we have no client of our own for."""
 NAME = "far"
@@ -45,7 +46,7 @@ class Far:
 @contextmanager
 def far_catalog(kind: str, spark: SparkSession, folder: Path) -> Iterator[Far]:
     """An engine in a folder, whose session knows another catalog of a kind."""
-    server = RestServer(folder / "server")
+    server = Metastore(folder / "server") if kind == "hive" else RestServer(folder / "server")
     settings = {
         "hadoop": {"type": "hadoop", "warehouse": f"{folder}/hadoop"},
         "jdbc": {
@@ -55,10 +56,11 @@ def far_catalog(kind: str, spark: SparkSession, folder: Path) -> Iterator[Far]:
             "jdbc.schema-version": "V1",
         },
         "rest": {"type": "rest", "uri": server.address},
+        "hive": {"type": "hive", "uri": server.address, "warehouse": f"{folder}/hive", "clients": "1"},
         CLIENT: {"type": "rest", "uri": server.address, "rest.client.tls.nothing": "that we understand"},
     }[kind]
     place = {"hadoop": folder / "hadoop", "jdbc": folder / "far.db"}.get(kind, folder)
-    serving = kind in ("rest", CLIENT)
+    serving = kind in ("rest", "hive", CLIENT)
     if serving:
         server.start()
 

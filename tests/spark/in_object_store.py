@@ -3,6 +3,7 @@ when the JVM starts. `python -m tests.spark.in_object_store ENDPOINT BUCKET CATA
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import subprocess
@@ -15,11 +16,12 @@ import pytest
 
 import spark_trickle
 from spark_trickle.engine import Engine
-from spark_trickle.errors import StreamTableError
+from spark_trickle.errors import StreamTableError, UnavailableError
 from spark_trickle.model.refresh import Action
 from spark_trickle.spark.probing import probe_files
 from tests.spark.engines import assert_equals_query, values
-from tests.support.s3_server import weather
+from tests.support.rest_server import RestServer
+from tests.support.s3_server import readers, weather
 
 README = Path(__file__).parents[2] / "README.md"
 LAKE = "some/lake"
@@ -34,6 +36,10 @@ QUERIES = {
 }
 
 
+VENDED = {"s3.access-key-id": "vended-key", "s3.secret-access-key": "vended-secret", "s3.session-token": "vended-token"}
+"""What a REST catalog gives to those who read its tables, and nobody else has."""
+
+
 def main(endpoint: str, bucket: str, catalog: str) -> None:
     store = f"{endpoint}/{bucket}"
     with connected(endpoint, bucket, catalog) as engine:
@@ -42,10 +48,13 @@ def main(endpoint: str, bucket: str, catalog: str) -> None:
         tidy(engine, store)
         bad_weather(engine, endpoint)
         killed(engine, endpoint, bucket, catalog)
+        vended(engine, endpoint, bucket, catalog)
         for name in QUERIES:
             engine.drop_stream_table(name)
         left = keys(store)
-        assert left and all("/default/orders/" in key or "/default/regions/" in key for key in left), left
+        assert left and all(
+            "/default/orders/" in key or "/default/regions/" in key or key.startswith("far/") for key in left
+        ), left
 
 
 def connected(endpoint: str, bucket: str, catalog: str) -> Engine:
@@ -160,6 +169,45 @@ def killed(engine: Engine, endpoint: str, bucket: str, catalog: str) -> None:
     assert sum(table.orphans_removed for table in again.tables) == 0, again
     for name in QUERIES:
         assert_equals_query(engine, name)
+
+
+def vended(engine: Engine, endpoint: str, bucket: str, catalog: str) -> None:
+    """A table of a REST catalog that gives credentials: its files are read by them, and they are kept nowhere."""
+    files = {"io-impl": "org.apache.iceberg.aws.s3.S3FileIO", "s3.endpoint": endpoint, "client.region": "eu-central-1"}
+    home = Path(catalog.removeprefix("sqlite:///")).parent
+    jars = [str(jar) for jar in (Path.home() / ".ivy2.5.2" / "jars").glob("org.apache.iceberg_iceberg-*.jar")]
+    server = RestServer(
+        home / "server",
+        catalog={**files, **VENDED, "warehouse": f"s3://{bucket}/far", "include-credentials": "true"},
+        jars=jars,
+    )
+    server.start()
+    logging.getLogger("spark_trickle").addHandler(log := logging.FileHandler(home / "all.log"))
+    logging.getLogger("spark_trickle").setLevel(logging.DEBUG)
+    try:
+        settings = {"": "org.apache.iceberg.spark.SparkCatalog", ".type": "rest", ".uri": server.address}
+        for key, value in {**settings, **{f".{key}": value for key, value in files.items()}}.items():
+            engine.spark.conf.set(f"spark.sql.catalog.prod{key}", value)
+        engine.sql("CREATE NAMESPACE prod.db; CREATE TABLE prod.db.sales (id INT, region STRING) USING iceberg")
+        engine.sql("INSERT INTO prod.db.sales VALUES (1, 'eu'), (2, 'us')")
+        engine.create_stream_table(
+            "sold", "SELECT region, COUNT(*) AS n FROM prod.db.sales GROUP BY region", strict=True
+        )
+        engine.sql("INSERT INTO prod.db.sales VALUES (3, 'eu')")
+        assert engine.refresh_stream_table("sold").action is Action.DIFFERENTIAL
+        assert_equals_query(engine, "sold")
+        read = {key for path, keys in readers(endpoint).items() if f"{bucket}/far/" in path for key in keys}
+        assert read == {"vended-key"}, read
+        server.stop()
+        with pytest.raises(UnavailableError):
+            engine.refresh_stream_table("sold")
+        for place in (Path(catalog.removeprefix("sqlite:///")), home / "all.log"):
+            assert not any(value.encode() in place.read_bytes() for value in VENDED.values()), place
+    finally:
+        server.stop()
+        logging.getLogger("spark_trickle").removeHandler(log)
+        log.close()
+    engine.drop_stream_table("sold")
 
 
 def refresh(endpoint: str, bucket: str, catalog: str) -> None:

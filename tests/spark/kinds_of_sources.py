@@ -97,9 +97,12 @@ class Folder:
 
 
 @contextmanager
-def kind_of_source(name: str, spark: SparkSession, folder: Path, fixture: Callable[[str], Any]) -> Iterator[Kind]:
+def kind_of_source(
+    name: str, spark: SparkSession, folder: Path, fixture: Callable[[str], Any], **options: Any
+) -> Iterator[Kind]:
     """Args:
     fixture: gives what only one kind needs, by its name.
+    options: settings of the engine, where the kind does not bring its own.
     """
     if name in ICEBERG_KINDS:
         with far_catalog(name, spark, folder) as far:
@@ -123,10 +126,10 @@ def kind_of_source(name: str, spark: SparkSession, folder: Path, fixture: Callab
         (folder / "hidden").rename(path)
 
     if name == "database":
-        with _database(spark, folder, fixture("postgres_url")) as kind:
+        with _database(spark, folder, fixture("postgres_url"), **options) as kind:
             yield kind
         return
-    with opened(spark, folder / "lake") as engine:
+    with opened(spark, folder / "lake", **options) as engine:
         if name == "own":
             yield Kind(
                 name=name,
@@ -164,7 +167,7 @@ def kind_of_source(name: str, spark: SparkSession, folder: Path, fixture: Callab
 
 
 @contextmanager
-def _database(spark: SparkSession, folder: Path, url: str) -> Iterator[Kind]:
+def _database(spark: SparkSession, folder: Path, url: str, **options: Any) -> Iterator[Kind]:
     address, session = make_url(url), spark.newSession()
     settings = {
         "": JDBC_CATALOG,
@@ -182,7 +185,7 @@ def _database(spark: SparkSession, folder: Path, url: str) -> Iterator[Kind]:
             connection.execute(text(statement.replace("pg.public.", "public.")))
 
     try:
-        with opened(session, folder / "lake") as engine:
+        with opened(session, folder / "lake", **options) as engine:
             # Sessions beside one know none of its settings.
             for key, value in settings.items():
                 engine.spark.conf.set(f"spark.sql.catalog.pg{key}", value)

@@ -19,7 +19,7 @@ import spark_trickle
 from spark_trickle.elsewhere.delta import DeltaTables
 from spark_trickle.elsewhere.files import LocalFiles
 from spark_trickle.engine import Engine
-from spark_trickle.errors import NotDifferentialError
+from spark_trickle.errors import NotDifferentialError, SchemaChangedError
 from spark_trickle.model.refresh import Action
 from spark_trickle.spark.far_files import FarFiles
 from spark_trickle.storage.iceberg import static
@@ -200,6 +200,37 @@ def test_what_others_do_to_a_delta_table_is_told(lake: Lake) -> None:
     assert engine.refresh_stream_table("strict_one", mode="FULL").action is Action.FULL
     assert engine.refresh_stream_table("all_columns").action is Action.REINITIALIZE
     assert engine.verify("strict_one").ok and values(engine, "SELECT id, v FROM strict_one") == [(9, 9)]
+
+
+def test_column_mapping_that_is_turned_on_and_columns_that_are_renamed_and_dropped_are_followed(lake: Lake) -> None:
+    engine, others, name = lake.engine, lake.others, lake.name("turned")
+    others.sql(
+        f"CREATE TABLE {name} (id BIGINT, k STRING, v INT) USING delta", f"INSERT INTO {name} VALUES (1, 'a', 1)"
+    )
+    engine.create_stream_table("summed", f"SELECT k, SUM(v) AS s FROM {name} GROUP BY k", strict=True)
+    engine.create_stream_table("starred", f"SELECT * FROM {name}")
+    on = "'delta.columnMapping.mode'='name', 'delta.minReaderVersion'='2', 'delta.minWriterVersion'='5'"
+    others.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ({on})", f"INSERT INTO {name} VALUES (2, 'a', 2)")
+    with pytest.raises(NotDifferentialError, match="column mapping was turned on"):
+        engine.refresh_stream_table("summed")
+    assert engine.refresh_stream_table("summed", mode="FULL").action is Action.FULL
+    assert engine.refresh_stream_table("starred").action is Action.REINITIALIZE
+    others.sql(f"INSERT INTO {name} VALUES (3, 'b', 3)", f"DELETE FROM {name} WHERE id = 1")
+    for each in ("summed", "starred"):
+        assert engine.refresh_stream_table(each).action is Action.DIFFERENTIAL
+        assert_as_deltas_reader_sees(lake, each)
+    others.sql(f"ALTER TABLE {name} RENAME COLUMN v TO w")
+    with pytest.raises(SchemaChangedError, match="no longer fits its sources"):
+        engine.refresh_stream_table("summed")
+    assert engine.refresh_stream_table("starred").action is Action.REINITIALIZE
+    others.sql(f"ALTER TABLE {name} RENAME COLUMN w TO v", f"INSERT INTO {name} VALUES (4, 'b', 4)")
+    assert engine.refresh_stream_table("summed").action is Action.DIFFERENTIAL
+    assert values(engine, "SELECT k, s FROM summed") == [("a", 2), ("b", 7)]
+    others.sql(f"ALTER TABLE {name} DROP COLUMN v")
+    with pytest.raises(SchemaChangedError, match="no longer fits its sources"):
+        engine.refresh_stream_table("summed")
+    assert engine.refresh_stream_table("starred").action is Action.REINITIALIZE
+    assert values(engine, "SELECT * FROM starred") == [(2, "a"), (3, "b"), (4, "b")]
 
 
 def test_tables_of_sparks_own_catalog_are_followed_by_name_where_they_are_deltas(lake: Lake) -> None:

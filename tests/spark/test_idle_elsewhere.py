@@ -19,7 +19,7 @@ from tests.support.rest_server import RestServer
 
 TABLES = 1_000
 SECONDS = 2.0
-"""Of this process's time, which is what the figure means on a machine that others use, too."""
+"""By the clock, for the quickest of three: others may use the machine, too."""
 
 SCHEMA = {"type": "struct", "fields": [{"id": 1, "name": "id", "type": "long", "required": False}]}
 
@@ -67,7 +67,7 @@ def test_an_idle_tick_over_a_thousand_tables_asks_for_each_and_does_nothing_else
                 spent.append(time.process_time() - started)
                 walls.append(time.perf_counter() - wall)
                 assert (report.refreshed, report.skipped, report.failed, report.units) == ((), (), (), TABLES)
-            assert min(spent) < SECONDS and not sessions.started, (spent, walls)
+            assert min(walls) < SECONDS and not sessions.started, (spent, walls)
             # What is no longer answered is noticed by the same tick.
             server.stop()
             report = engine.tick(datetime.now(UTC) + timedelta(minutes=9))

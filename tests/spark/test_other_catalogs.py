@@ -50,15 +50,16 @@ def later(minutes: int) -> datetime:
 def test_random_changes_there_and_here_are_followed_in_one_window(one: Far) -> None:
     far, engine = one, one.engine
     far.make("db.orders", **{"write.delete.mode": "merge-on-read", "write.update.mode": "merge-on-read"})
-    far.make("db.`o.d d`")
+    far.sql(f"CREATE NAMESPACE {NAME}.db.`with in`")
+    far.make("db.`with in`.`o.d'd`")
     engine.sql("CREATE TABLE own (id BIGINT, k STRING, v INT)")
     engine.sql("INSERT INTO own VALUES (1, 'a', 10), (2, 'b', 20)")
     engine.sql(f"CREATE VIEW seen AS SELECT id, k, v FROM {NAME}.db.orders WHERE v > 0")
     queries = {
         # It has no snapshot yet.
         "joined": f"SELECT k, SUM(f.v * own.v) AS s, COUNT(*) n FROM {NAME}.db.orders f JOIN own USING (k) GROUP BY k",
-        "outer": f"SELECT own.id, f.v FROM own LEFT JOIN {NAME}.db.`o.d d` f ON own.id = f.id",
-        "both": f"SELECT DISTINCT k FROM {NAME}.db.orders WHERE id IN (SELECT id FROM {NAME}.db.`o.d d`)",
+        "outer": f"SELECT own.id, f.v FROM own LEFT JOIN {NAME}.db.`with in`.`o.d'd` f ON own.id = f.id",
+        "both": f"SELECT DISTINCT k FROM {NAME}.db.orders WHERE id IN (SELECT id FROM {NAME}.db.`with in`.`o.d'd`)",
         "viewed": "SELECT k, MAX(v) AS most FROM seen GROUP BY k",
     }
     for name, query in queries.items():
@@ -69,7 +70,7 @@ def test_random_changes_there_and_here_are_followed_in_one_window(one: Far) -> N
     chance, seen = random.Random(17), set()
     for cycle in range(5):
         change(chance, far.sql, f"{NAME}.db.orders")
-        for do, table in ((far.sql, f"{NAME}.db.`o.d d`"), (engine.sql, "own")):
+        for do, table in ((far.sql, f"{NAME}.db.`with in`.`o.d'd`"), (engine.sql, "own")):
             if chance.random() < 0.7:
                 change(chance, do, table)
         if cycle == 2:

@@ -8,6 +8,7 @@ import os
 import socket
 import subprocess
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.error import URLError
@@ -25,6 +26,10 @@ class RestServer:
 
     folder: Path
     port: int = field(default_factory=lambda: _free_port())
+    catalog: Mapping[str, str] = field(default_factory=dict)
+    """Settings of the catalog that it serves, besides its own."""
+    jars: Sequence[str] = ()
+    """Jars behind its own, and Hadoop's."""
     _process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -38,13 +43,18 @@ class RestServer:
         self._process = subprocess.Popen(
             [
                 *("java", "-Xmx192m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
-                *("-cp", ":".join([f"{JARS}/*", *map(str, hadoop)]), "org.apache.iceberg.rest.RESTCatalogServer"),
+                *(
+                    "-cp",
+                    ":".join([f"{JARS}/*", *map(str, hadoop), *self.jars]),
+                    "org.apache.iceberg.rest.RESTCatalogServer",
+                ),
             ],
             env={
                 "PATH": os.environ["PATH"],
                 "CATALOG_REST_PORT": str(self.port),
                 "CATALOG_WAREHOUSE": str(self.folder / "files"),
                 "CATALOG_URI": f"jdbc:sqlite:{self.folder}/rest.db",
+                **{f"CATALOG_{_as_variable(key)}": value for key, value in self.catalog.items()},
             },
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -66,6 +76,10 @@ class RestServer:
                 return True
         except (URLError, OSError):
             return False
+
+
+def _as_variable(key: str) -> str:
+    return key.upper().replace("-", "__").replace(".", "_")
 
 
 def _free_port() -> int:

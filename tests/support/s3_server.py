@@ -16,7 +16,7 @@ from threading import Thread
 from typing import Any
 from urllib.request import Request, urlopen
 
-_WEATHER = "/--weather--"
+_WEATHER, _READERS = "/--weather--", "/--readers--"
 _SLOW_DOWN = b"<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"
 _Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
@@ -34,6 +34,8 @@ class Weather:
     chance: Random = field(default_factory=lambda: Random(7))
     refused: int = 0
     delayed: int = 0
+    readers: dict[str, list[str]] = field(default_factory=dict)
+    """Of each object, the keys by which it was read."""
 
     def __call__(self, request: dict[str, Any], answer: Callable[..., Any]) -> Iterable[bytes]:
         if request["PATH_INFO"] == _WEATHER:
@@ -42,6 +44,13 @@ class Weather:
             self.busy, self.slow, self.seconds = told["busy"], told["slow"], told["seconds"]
             answer("200 OK", [("Content-Length", str(len(counts)))])
             return [counts]
+        if request["PATH_INFO"] == _READERS:
+            told_readers = json.dumps(self.readers).encode()
+            answer("200 OK", [("Content-Length", str(len(told_readers)))])
+            return [told_readers]
+        if request["REQUEST_METHOD"] == "GET":
+            signed = request.get("HTTP_AUTHORIZATION", "").partition("Credential=")[2].partition("/")[0]
+            self.readers.setdefault(request["PATH_INFO"], []).append(signed)
         if self.chance.random() < self.slow:
             self.delayed += 1
             time.sleep(self.seconds)
@@ -60,6 +69,13 @@ def weather(address: str, *, busy: float = 0.0, slow: float = 0.0, seconds: floa
     with urlopen(Request(f"{address}{_WEATHER}", data=told, method="PUT"), timeout=30) as answer:
         counts: dict[str, int] = json.load(answer)
         return counts
+
+
+def readers(address: str) -> dict[str, list[str]]:
+    """Of each object, the keys by which it was read."""
+    with urlopen(f"{address}{_READERS}", timeout=30) as answer:
+        told: dict[str, list[str]] = json.load(answer)
+        return told
 
 
 def main() -> None:

@@ -26,6 +26,25 @@ def test_the_scheme_of_a_warehouse_brings_its_bundle_and_its_file_io(warehouse: 
     assert file_settings(warehouse, {})[IO_IMPL].endswith(file_io)
 
 
+@pytest.mark.parametrize(
+    ("settings", "bundles"),
+    [
+        ({"type": "rest", "uri": "http://host", "io-impl": "org.apache.iceberg.aws.s3.S3FileIO"}, ["aws"]),
+        ({"type": "hive", "uri": "thrift://host", "warehouse": "gs://b/x"}, ["gcp"]),
+        ({"type": "glue"}, ["aws"]),
+        ({"type": "rest", "uri": "http://host", "warehouse": "analytics"}, []),
+        ({"type": "hadoop", "warehouse": "s3a://b/x", "io-impl": "org.apache.iceberg.hadoop.HadoopFileIO"}, []),
+    ],
+)
+def test_stores_of_other_catalogs_bring_their_bundles_too(settings: dict[str, str], bundles: list[str]) -> None:
+    conf = {f"spark.sql.catalog.prod.{key}": value for key, value in settings.items()}
+    conf["spark.sql.catalog.prod"] = "org.apache.iceberg.spark.SparkCatalog"
+    brought = packages_for("/lake", conf)[len(PACKAGES) :]
+    assert [package.split(":")[1] for package in brought] == [f"iceberg-{each}-bundle" for each in bundles]
+    # One bundle is enough for the lake and for what it reads.
+    assert packages_for("s3://b/x", conf).count(packages_for("s3://b/x", {})[-1]) == 1
+
+
 @pytest.mark.parametrize("warehouse", ["/data/lake", "file:///data/lake", "hdfs://name/lake", "s3/lake"])
 def test_what_hadoop_reaches_needs_nothing_more(warehouse: str) -> None:
     assert packages_for(warehouse, {}) == PACKAGES

@@ -148,3 +148,12 @@ def test_order_by_is_dropped_with_a_notice() -> None:
     assert isinstance(next(scans(build(query, Catalog()))), Scan)
     assert "ORDER BY is not kept" in notices(query)[0]
     assert notices("SELECT id FROM orders") == ()
+
+
+def test_a_table_may_lie_in_namespaces_within_namespaces() -> None:
+    catalog = Catalog()
+    query = "SELECT orders.id, o.qty FROM far.sales.eu.`we st`.orders JOIN far.sales.eu.orders o ON orders.id = o.id"
+    assert build(query, catalog).columns == ("id", "qty")
+    assert catalog.asked == [("far", "sales", "eu", "we st", "orders"), ("far", "sales", "eu", "orders")]
+    with pytest.raises(UnsupportedSqlError, match="table function"):
+        build("SELECT 1 FROM far.sales.eu.made(3)", catalog)
