@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from spark_trickle.spark.stores import DELTA, PACKAGES, STORES
+from spark_trickle.spark.session.stores import DELTA, PACKAGES, STORES
 
 CACHES = (".ivy2.5.2", ".ivy2")
 """Where Spark's resolver keeps jars, under the home folder: Spark 4.1 first."""

@@ -101,8 +101,8 @@ class DefinitionCalls:
 
     def drop_stream_table(self, name: str, cascade: bool = False) -> tuple[str, ...]:
         """Drop it with its internal state, and with `cascade` those that read it; returns the names."""
-        from spark_trickle.spark.in_use import IN_USE
-        from spark_trickle.spark.purge import purge
+        from spark_trickle.spark.workspaces.in_use import IN_USE
+        from spark_trickle.spark.workspaces.purge import purge
 
         heads = self._parts.catalog.pointers()
         gone = self._parts.definitions.drop(self._named(name), cascade=bool(cascade))

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from spark_trickle.reading import Snapshot
-    from spark_trickle.spark.maintain import MaintenanceReport
+    from spark_trickle.spark.upkeep.maintain import MaintenanceReport
     from spark_trickle.transaction import Transaction
 
 say_how_values_look()
@@ -309,7 +309,7 @@ class Engine(DefinitionCalls, GateCalls, GroupCalls, WatermarkCalls, FuseCalls):
 
     def maintain(self, retain: str = "1h", compact_files: int = 20, orphan_age: str = "1d") -> MaintenanceReport:
         """Compact and expire our own tables without breaking any dependent's frontier; remove leftovers."""
-        from spark_trickle.spark.maintain import MaintenanceOptions, maintain
+        from spark_trickle.spark.upkeep.maintain import MaintenanceOptions, maintain
 
         parts = self._parts
         options = MaintenanceOptions.parse(
@@ -323,12 +323,12 @@ class Engine(DefinitionCalls, GateCalls, GroupCalls, WatermarkCalls, FuseCalls):
     def _one_statement(self, text: str) -> DataFrame:
         statement = parse_statement(text)
         if statement is not None:
-            from spark_trickle.spark.frames import frame_of
+            from spark_trickle.spark.session.frames import frame_of
 
             answer = self._dispatcher.run(statement)
             return frame_of(self.spark, answer, views.as_json)
-        from spark_trickle.spark.deeds import deeds_of
-        from spark_trickle.spark.failures import spark_errors, sql_errors
+        from spark_trickle.spark.queries.deeds import deeds_of
+        from spark_trickle.spark.session.failures import spark_errors, sql_errors
 
         deeds = deeds_of(self.spark, text)
         if deeds.each:

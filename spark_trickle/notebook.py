@@ -330,7 +330,7 @@ def _engine(shell: Any, name: str) -> Engine:
 
 
 def fetched(frame: Any, most: int) -> list[Any]:
-    from spark_trickle.spark.failures import spark_errors
+    from spark_trickle.spark.session.failures import spark_errors
 
     with spark_errors("reading the rows"):
         return list(frame.take(most))

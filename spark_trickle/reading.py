@@ -10,10 +10,10 @@ from spark_trickle.errors import NotFoundError, UnavailableError, UserError
 from spark_trickle.model.frontier import Pointer
 from spark_trickle.model.publication import Cut
 from spark_trickle.names import TableName
-from spark_trickle.spark.failures import spark_errors, sql_errors, versions_gone
-from spark_trickle.spark.meaning import named_in, spoken_in
-from spark_trickle.spark.queries import meeting_tables
-from spark_trickle.spark.workspace import Workspace
+from spark_trickle.spark.queries.queries import meeting_tables
+from spark_trickle.spark.session.failures import spark_errors, sql_errors, versions_gone
+from spark_trickle.spark.session.meaning import named_in, spoken_in
+from spark_trickle.spark.workspaces.workspace import Workspace
 from spark_trickle.sql.writes import only_reads
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """Transactions of users: writes to several tables that appear together, with the IMMEDIATE tables that follow them.
 
 Everything that is written through the transaction goes to a workspace of its own; leaving the block publishes all of it
-in one commit, an exception nothing. See `spark/workspace.py` for why no write can escape.
+in one commit, an exception nothing. See `spark/workspaces/workspace.py` for why no write can escape.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from spark_trickle.protecting import require_allowed, require_not_ours, require_
 from spark_trickle.reading import OpenWorkspace
 from spark_trickle.refresh.publishing import swaps_of
 from spark_trickle.refresh.run import Refresher
-from spark_trickle.spark.deeds import deeds_of
-from spark_trickle.spark.failures import spark_errors, sql_errors, versions_gone
-from spark_trickle.spark.frames import frame_of
 from spark_trickle.spark.lake import SparkLake
-from spark_trickle.spark.meaning import named_in
-from spark_trickle.spark.sessions import in_session
-from spark_trickle.spark.workspace import Workspace
+from spark_trickle.spark.queries.deeds import deeds_of
+from spark_trickle.spark.session.failures import spark_errors, sql_errors, versions_gone
+from spark_trickle.spark.session.frames import frame_of
+from spark_trickle.spark.session.meaning import named_in
+from spark_trickle.spark.session.sessions import in_session
+from spark_trickle.spark.workspaces.workspace import Workspace
 from spark_trickle.sql.statements import Call, parse_statement
 from spark_trickle.watermarking import advancing, require_no_stream_table
 

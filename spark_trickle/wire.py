@@ -42,9 +42,9 @@ from spark_trickle.refresh.run import Refresher
 from spark_trickle.scheduler.board import make_board
 from spark_trickle.scheduler.loop import Pace, Scheduler
 from spark_trickle.scheduler.under_way import Running
-from spark_trickle.spark.sessions import LakeAddress, Sessions
-from spark_trickle.spark.stores import refuse_ours
-from spark_trickle.spark.workspace import Workspaces
+from spark_trickle.spark.session.sessions import LakeAddress, Sessions
+from spark_trickle.spark.session.stores import refuse_ours
+from spark_trickle.spark.workspaces.workspace import Workspaces
 from spark_trickle.watching import Watch
 from spark_trickle.watermarking import Watermarking
 
@@ -215,13 +215,13 @@ def _sessions(settings: Settings, catalog: Catalog, warehouse: str, spark: Spark
 
 
 def _scouting(workspaces: Workspaces) -> Heads:
-    from spark_trickle.spark.scout import ScoutHeads
+    from spark_trickle.spark.workspaces.scout import ScoutHeads
 
     return ScoutHeads(workspaces.scout())
 
 
 def _far_files(sessions: Sessions) -> Files:
-    from spark_trickle.spark.far_files import FarFiles
+    from spark_trickle.spark.workspaces.far_files import FarFiles
 
     return FarFiles(sessions)
 
@@ -263,7 +263,7 @@ def _watermarking(
     settings: Settings, catalog: Catalog, clock: Clock, sessions: Sessions, elsewhere: Elsewhere
 ) -> Watermarking:
     def check(source: TableName, column: str) -> None:
-        from spark_trickle.spark.completeness import MOMENTS, kind_of
+        from spark_trickle.spark.execution.completeness import MOMENTS, kind_of
 
         kind = kind_of(sessions.main, source, column)
         if kind not in MOMENTS:

@@ -61,7 +61,7 @@ def _checks(session: Session) -> Iterator[Check]:
     yield check_java(find_java(os.environ.get("JAVA_HOME")))
     yield from (check_package(name) for name in PACKAGES)
     from spark_trickle import config
-    from spark_trickle.spark.stores import PACKAGES as JARS
+    from spark_trickle.spark.session.stores import PACKAGES as JARS
 
     downloads = [Path.home() / folder / "jars" for folder in (".ivy2.5.2", ".ivy2")]
     yield check_jars(JARS, downloads)
@@ -129,7 +129,7 @@ def check_jars(packages: tuple[str, ...], folders: list[Path]) -> Check:
 
 def check_store(warehouse: str, spark_conf: Mapping[str, str], folders: list[Path]) -> Iterator[Check]:
     """What the files of a warehouse in an object store are reached with, and whether it is there."""
-    from spark_trickle.spark.stores import IO_IMPL, packages_for, store_of
+    from spark_trickle.spark.session.stores import IO_IMPL, packages_for, store_of
 
     store = store_of(warehouse, spark_conf)
     if store is None:
@@ -176,7 +176,7 @@ def _database(session: Session, catalog: str) -> Check:
 
 
 def _spark(session: Session) -> Iterator[Check]:
-    from spark_trickle.spark.probing import probe_files
+    from spark_trickle.spark.upkeep.probing import probe_files
 
     try:
         spark = session.spark_engine.spark

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def fetch(frame: DataFrame, limit: int) -> Rows:
     """The first rows of a result; one more is asked for, to know whether there are more."""
-    from spark_trickle.spark.failures import spark_errors
+    from spark_trickle.spark.session.failures import spark_errors
 
     with spark_errors("reading the rows"):
         found = frame.take(limit + 1)

@@ -1,8 +1,8 @@
 """What a refresh does to one node, as a value: queries in their order, what depends on whether there are rows, and how
 the outcome is written.
 
-Spark carries it out (`spark/apply.py`), DuckDB does in the tests, `explain` prints it, golden files hold it. Nothing is
-decided anywhere else about which queries run.
+Spark carries it out (`spark/execution/apply.py`), DuckDB does in the tests, `explain` prints it, golden files hold it.
+Nothing is decided anywhere else about which queries run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a statement of Spark SQL does to tables of the lake, as a value; `spark/deeds.py` makes it."""
+"""What a statement of Spark SQL does to tables of the lake, as a value; `spark/queries/deeds.py` makes it."""
 
 from __future__ import annotations
 

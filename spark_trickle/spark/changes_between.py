@@ -17,8 +17,8 @@ from spark_trickle.errors import NotFoundError, UserError
 from spark_trickle.model.borrowed import Step
 from spark_trickle.model.frontier import Pin, Pointer
 from spark_trickle.names import TableName
-from spark_trickle.spark.failures import spark_errors
-from spark_trickle.spark.in_use import IN_USE, Late
+from spark_trickle.spark.session.failures import spark_errors
+from spark_trickle.spark.workspaces.in_use import IN_USE, Late
 from spark_trickle.storage.borrowed import Borrowing
 from spark_trickle.storage.changes import ChangeFeed
 from spark_trickle.storage.iceberg import load, pin, static

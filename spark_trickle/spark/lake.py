@@ -9,14 +9,14 @@ from spark_trickle.delta.sizes import Limits
 from spark_trickle.model.publication import Cut
 from spark_trickle.names import TableName
 from spark_trickle.rows.cache import RowCache
-from spark_trickle.spark.bench import Bench, bench_in
-from spark_trickle.spark.filling import Filler
-from spark_trickle.spark.held import Held
-from spark_trickle.spark.lookups import Lookups
-from spark_trickle.spark.one_version import Shared
-from spark_trickle.spark.readers import Readers
-from spark_trickle.spark.remembered import Remembered
-from spark_trickle.spark.workspace import Workspace, Workspaces
+from spark_trickle.spark.execution.bench import Bench, bench_in
+from spark_trickle.spark.execution.filling import Filler
+from spark_trickle.spark.execution.held import Held
+from spark_trickle.spark.execution.lookups import Lookups
+from spark_trickle.spark.execution.one_version import Shared
+from spark_trickle.spark.execution.readers import Readers
+from spark_trickle.spark.execution.remembered import Remembered
+from spark_trickle.spark.workspaces.workspace import Workspace, Workspaces
 
 
 class SparkLake:

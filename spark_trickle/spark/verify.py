@@ -23,19 +23,19 @@ from spark_trickle.model.frontier import Pin, Pointer
 from spark_trickle.model.refresh import Verification
 from spark_trickle.model.stream_table import StreamTable
 from spark_trickle.names import INTERNAL_NAMESPACE, TableName, quote
-from spark_trickle.spark.changing import unknowable_moment
-from spark_trickle.spark.failures import spark_errors
-from spark_trickle.spark.planning import planned_for
-from spark_trickle.spark.purge import purge
-from spark_trickle.spark.write import Writer
+from spark_trickle.spark.execution.planning import planned_for
+from spark_trickle.spark.execution.write import Writer
+from spark_trickle.spark.queries.changing import unknowable_moment
+from spark_trickle.spark.session.failures import spark_errors
+from spark_trickle.spark.workspaces.purge import purge
 from spark_trickle.storage.iceberg import load
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql import types as t
 
-    from spark_trickle.spark.bench import Bench
-    from spark_trickle.spark.workspace import Workspace
+    from spark_trickle.spark.execution.bench import Bench
+    from spark_trickle.spark.workspaces.workspace import Workspace
 
 TOLERANCE = 1e-9
 MAX_DIFFERENCES = 10_000

@@ -1,4 +1,4 @@
-"""Whether a statement of Spark SQL only reads. Told by its words; what the others do is told by `spark/deeds.py`."""
+"""Whether a statement of Spark SQL only reads, by its words. What others do is told by `spark/queries/deeds.py`."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from spark_trickle.names import TableName
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from spark_trickle.spark.sessions import Sessions
+    from spark_trickle.spark.session.sessions import Sessions
 
 pytestmark = pytest.mark.spark
 
@@ -27,7 +27,7 @@ ORDERS, COPY = TableName("default", "orders"), TableName("sales", "copy")
 
 @pytest.fixture(scope="module")
 def sessions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sessions]:
-    from spark_trickle.spark.sessions import LakeAddress, Sessions
+    from spark_trickle.spark.session.sessions import LakeAddress, Sessions
 
     folder = tmp_path_factory.mktemp("unused")
     lake = LakeAddress(f"jdbc:sqlite:{folder}/unused.db", (), str(folder))
@@ -39,7 +39,7 @@ def sessions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sessions]:
 @pytest.fixture
 def spark(sessions: Sessions, catalog: Catalog, tmp_path: Path) -> SparkSession:
     """A session whose lake is the catalog that we made, before any JVM saw it."""
-    from spark_trickle.spark.sessions import LakeAddress
+    from spark_trickle.spark.session.sessions import LakeAddress
 
     database = catalog.database
     return sessions.beside(

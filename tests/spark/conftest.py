@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 import spark_trickle
 from spark_trickle.engine import Engine
-from spark_trickle.spark.on_driver import RUNS_AS_A_JOB
+from spark_trickle.spark.execution.on_driver import RUNS_AS_A_JOB
 from tests.spark.engines import opened
 from tests.spark.versions import Lab
 from tests.support.delta_process import DeltaProcess

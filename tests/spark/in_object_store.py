@@ -18,7 +18,7 @@ import spark_trickle
 from spark_trickle.engine import Engine
 from spark_trickle.errors import StreamTableError, UnavailableError
 from spark_trickle.model.refresh import Action
-from spark_trickle.spark.probing import probe_files
+from spark_trickle.spark.upkeep.probing import probe_files
 from tests.spark.engines import assert_equals_query, values
 from tests.support.rest_server import RestServer
 from tests.support.s3_server import readers, weather

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_trickle.model.refresh import Action
-from spark_trickle.spark import apply
+from spark_trickle.spark.execution import apply
 from spark_trickle.storage import netting
 from tests.spark.engines import assert_equals_query, opened
 from tests.spark.versions import MERGE_ON_READ

@@ -21,7 +21,7 @@ from spark_trickle.elsewhere.files import LocalFiles
 from spark_trickle.engine import Engine
 from spark_trickle.errors import NotDifferentialError, SchemaChangedError
 from spark_trickle.model.refresh import Action
-from spark_trickle.spark.far_files import FarFiles
+from spark_trickle.spark.workspaces.far_files import FarFiles
 from spark_trickle.storage.iceberg import static
 from tests.spark.engines import bag, values
 from tests.support.delta_process import DeltaProcess

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from spark_trickle.engine import Engine
 from spark_trickle.model.refresh import Action
-from spark_trickle.spark import filling, relations
+from spark_trickle.spark.execution import filling, relations
 from tests.spark.engines import assert_equals_query, opened
 
 

@@ -20,9 +20,9 @@ from spark_trickle.events import Event, Step, StepReached
 from spark_trickle.model.publication import Cut
 from spark_trickle.model.refresh import Action
 from spark_trickle.names import INTERNAL_NAMESPACE, TableName
-from spark_trickle.spark.compact import compact
-from spark_trickle.spark.leftovers import remove_dead_workspaces
-from spark_trickle.spark.maintain import (
+from spark_trickle.spark.upkeep.compact import compact
+from spark_trickle.spark.upkeep.leftovers import remove_dead_workspaces
+from spark_trickle.spark.upkeep.maintain import (
     MaintenanceCatalog,
     MaintenanceOptions,
     MaintenanceReport,

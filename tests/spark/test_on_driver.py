@@ -14,13 +14,13 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from spark_trickle.spark.failures import file_gone
-from spark_trickle.spark.jobs import counting_jobs
-from spark_trickle.spark.local import fetch, hand_back
-from spark_trickle.spark.on_driver import on_driver
-from spark_trickle.spark.planning import planned_for
-from spark_trickle.spark.sessions import LOCAL_QUERY_ROWS
-from spark_trickle.spark.stores import LAKE_PREFIX
+from spark_trickle.spark.execution.local import fetch, hand_back
+from spark_trickle.spark.execution.on_driver import on_driver
+from spark_trickle.spark.execution.planning import planned_for
+from spark_trickle.spark.session.failures import file_gone
+from spark_trickle.spark.session.jobs import counting_jobs
+from spark_trickle.spark.session.sessions import LOCAL_QUERY_ROWS
+from spark_trickle.spark.session.stores import LAKE_PREFIX
 from tests.spark.versions import Lab
 
 VIEWS = {

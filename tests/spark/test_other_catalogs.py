@@ -18,7 +18,7 @@ from spark_trickle.engine import Engine
 from spark_trickle.errors import NotDifferentialError, UnavailableError, UserError
 from spark_trickle.model.refresh import Action
 from spark_trickle.names import TableName
-from spark_trickle.spark.scout import ScoutHeads
+from spark_trickle.spark.workspaces.scout import ScoutHeads
 from tests.spark.elsewhere import CLIENT, NAME, Far, change, far_catalog
 from tests.spark.engines import assert_equals_query, values
 

@@ -15,7 +15,7 @@ from pyspark.sql import types as t
 
 from spark_trickle.engine import Engine
 from spark_trickle.model.refresh import Action
-from spark_trickle.spark.local import fetch, hand_back, travels
+from spark_trickle.spark.execution.local import fetch, hand_back, travels
 from spark_trickle.storage.newest import size_in_bytes
 from tests.spark.engines import assert_equals_query, bag
 

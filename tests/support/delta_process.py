@@ -12,7 +12,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, Self
 
-from spark_trickle.spark.stores import DELTA
+from spark_trickle.spark.session.stores import DELTA
 
 READY = "ready"
 _ANSWER = "answer: "

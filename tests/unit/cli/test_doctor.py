@@ -20,7 +20,7 @@ from spark_trickle.cli.doctor import (
 from spark_trickle.cli.main import run
 from spark_trickle.config import load
 from spark_trickle.model.probe import Probe
-from spark_trickle.spark.stores import IO_IMPL, STORES
+from spark_trickle.spark.session.stores import IO_IMPL, STORES
 
 
 def program(folder: Path, version: str) -> str:

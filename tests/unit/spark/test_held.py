@@ -11,7 +11,7 @@ from pyspark.sql import types as t
 from spark_trickle.delta.plan import WEIGHT
 from spark_trickle.model.frontier import Pin
 from spark_trickle.names import TableName
-from spark_trickle.spark.held import Contents, Held, changed, places
+from spark_trickle.spark.execution.held import Contents, Held, changed, places
 from spark_trickle.storage.newest import size_in_bytes
 
 SCHEMA = t.StructType([t.StructField("k", t.LongType()), t.StructField("d", t.DoubleType())])

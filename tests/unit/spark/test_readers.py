@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from spark_trickle.model.frontier import Pin
 from spark_trickle.names import TableName
-from spark_trickle.spark.readers import MOST_READERS, Readers
+from spark_trickle.spark.execution.readers import MOST_READERS, Readers
 
 A, B, C = (TableName.parse(name) for name in ("a", "b", "c"))
 ORDERS = Pin(TableName.parse("orders"), "u-1", 10, 0, "v10.json")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spark_trickle.spark.retention import MOST_BETWEEN, Version, unneeded
+from spark_trickle.spark.upkeep.retention import MOST_BETWEEN, Version, unneeded
 
 LONG_AGO = 10**12
 """A limit of age that every snapshot here is on the far side of."""

@@ -8,7 +8,14 @@ import pytest
 
 import spark_trickle
 from spark_trickle.errors import ConfigError
-from spark_trickle.spark.stores import EXTENSIONS, IO_IMPL, PACKAGES, file_settings, packages_for, start_settings
+from spark_trickle.spark.session.stores import (
+    EXTENSIONS,
+    IO_IMPL,
+    PACKAGES,
+    file_settings,
+    packages_for,
+    start_settings,
+)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from spark_trickle.spark.turns import Turns
+from spark_trickle.spark.session.turns import Turns
 
 
 def test_a_lock_lasts_as_long_as_somebody_has_it() -> None:

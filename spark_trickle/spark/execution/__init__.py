@@ -1,0 +1,1 @@
+"""Refreshing: carries out programs over a workspace, looks rows up, and writes."""

@@ -1,0 +1,1 @@
+"""Maintenance of our own tables, and whether their files can be worked with."""
