@@ -161,7 +161,10 @@ class Filler:
                 for files, kinds in _batches(lacking.columns):
                     if self._closed:
                         return False
-                    self._bring_batch(session, feed, lacking, files, kinds)
+                    # A refresh that could not wait may have brought some of them meanwhile.
+                    waiting = list(self._cache.missing(files, kinds))
+                    if waiting:
+                        self._bring_batch(session, feed, lacking, waiting, kinds)
                 for file in lacking.unsorted:
                     if not self._closed:
                         self._cache.sort(file, lacking.key)
