@@ -14,10 +14,10 @@ can_install() { [[ "$(id -u)" == 0 ]] && command -v apt-get >/dev/null; }
 
 install_package() {
     say "installing $1"
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$1" >/dev/null 2>&1 && return
+    DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -y -q --no-install-recommends "$1" >/dev/null 2>&1 && return
     # The list of packages may be older than what the mirror still has.
-    apt-get update -q >/dev/null
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$1" >/dev/null
+    apt-get -o DPkg::Lock::Timeout=300 update -q >/dev/null
+    DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -y -q --no-install-recommends "$1" >/dev/null
 }
 
 find_python() {
