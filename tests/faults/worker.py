@@ -26,7 +26,7 @@ from spark_trickle.model.refresh import Action
 from spark_trickle.model.tick import TickReport
 from tests.faults import shop
 
-PATIENCE_SECONDS = 120.0
+PATIENCE_SECONDS = 300.0
 
 
 def connect(lake: dict[str, str], *observers: Observer, **settings: Any) -> Engine:
