@@ -204,13 +204,13 @@ def restrict(operator: Operator, name: str, rows: Leaf, key: ScanColumn, *, null
     """The range next to each leaf that the column comes from unchanged; elsewhere it is left out, being only a help.
 
     Args:
-        nulls: rows with NULL may be wanted too.
+        nulls: NULL is a key like others.
     """
     match operator:
         case Scan():
             mine = next(item for item in operator.items if item.name == name)
             return (
-                Filter(operator, (_range(name, rows, key, nulls=nulls),))
+                Filter(operator, (key_range(column(name), rows, key.source, nulls=nulls),))
                 if same_range(mine.type, key.type)
                 else operator
             )
@@ -283,8 +283,3 @@ def equal_columns(condition: exp.Expr) -> tuple[str, str] | None:
     if isinstance(bare, exp.EQ) and isinstance(bare.left, exp.Column) and isinstance(bare.right, exp.Column):
         return bare.left.name, bare.right.name
     return None
-
-
-def _range(name: str, rows: Leaf, key: ScanColumn, *, nulls: bool) -> exp.Expr:
-    within = key_range(column(name), rows, key.source)
-    return exp.paren(exp.or_(within, exp.Is(this=column(name), expression=exp.Null()))) if nulls else within

@@ -173,8 +173,7 @@ def touched_rows(node: Node) -> exp.Query:
         wanted.subquery(exp.to_identifier("_trickle_b", quoted=True)), on=same_key(keys, "_trickle_k", "_trickle_b")
     )
     # Files whose bounds hold none of the keys are not read.
-    bounds = key_range(column(keys[0], "_trickle_k"), DELTA, keys[0])
-    query = query.where(exp.or_(bounds, exp.Is(this=column(keys[0], "_trickle_k"), expression=exp.Null())))
+    query = query.where(key_range(column(keys[0], "_trickle_k"), DELTA, keys[0], nulls=True))
     return query.hint(exp.Anonymous(this="BROADCAST", expressions=[exp.to_identifier("_trickle_b", quoted=True)]))
 
 

@@ -116,9 +116,11 @@ class RowCache:
                 return None
             if len(rows):
                 found.append((live.file, rows))
-        return self._gathered(found, kinds)
+        return self.rows_at(found, kinds)
 
-    def _gathered(self, found: Sequence[tuple[DataFile, np.ndarray]], kinds: Sequence[Kind]) -> pa.Table | None:
+    def rows_at(self, found: Sequence[tuple[DataFile, np.ndarray]], kinds: Sequence[Kind]) -> pa.Table | None:
+        """The rows at these places of data files, deleted ones, too, with the same last columns; None: some column is
+        not here."""
         parts: dict[str, list[pa.Array]] = {str(number): [] for number, _ in enumerate(kinds)}
         for file, rows in found:
             places = pa.array(rows)

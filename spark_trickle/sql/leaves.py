@@ -115,11 +115,11 @@ def resolve(query: exp.Expr, relation: Relation) -> exp.Expr:
 
 
 class KeyRange(exp.Expression, exp.Func):
-    """`KEY_RANGE(column, rows.key)`: is the column within the range of the keys of some rows? A node of its own that no
-    text is read as: users may have a function of that name.
+    """`KEY_RANGE(column, rows.key)`: is the column within the range of the keys of some rows? With `NULLS`, a NULL is
+    where one of the keys is. A node of its own that no text is read as: users may have a function of that name.
     """
 
-    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expression": True}
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expression": True, "nulls": False}
 
     @property
     def rows(self) -> Leaf:
@@ -132,11 +132,18 @@ class KeyRange(exp.Expression, exp.Func):
         """Which column of the rows holds the keys."""
         return str(self.expression.name)
 
+    @property
+    def nulls(self) -> bool:
+        """Whether NULL equals NULL here."""
+        return self.args.get("nulls") is not None
 
-def key_range(value: exp.Expr, rows: Leaf, column: str) -> KeyRange:
+
+def key_range(value: exp.Expr, rows: Leaf, column: str, *, nulls: bool = False) -> KeyRange:
     """The condition that a value is within the range of a column of a step, or of the change of a table."""
     parts = (_folder(rows, Version.CHANGES), str(rows), column)
     found = KeyRange(this=value, expression=exp.Dot.build([exp.to_identifier(part, quoted=True) for part in parts]))
+    if nulls:
+        found.set("nulls", exp.Var(this="NULLS"))
     found.meta[_LEAF] = rows
     return found
 

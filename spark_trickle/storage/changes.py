@@ -205,6 +205,8 @@ class ChangeFeed:
                     Touched(
                         before=_some(self._bulk.pick(before, found.touched_before)),
                         after=_some(self._bulk.pick(after, found.touched_after)),
+                        states_before=tuple(states_before[index] for index in found.touched_before),
+                        states_after=tuple(states_after[index] for index in found.touched_after),
                         before_rows=found.before_rows,
                         listed_at=stretch.since if found.before_positional else None,
                         revives=found.revives,

@@ -43,6 +43,9 @@ class Touched:
     """None: none of them had a delete before."""
     after: Java | None
     """None: none of them has a delete any more."""
+    states_before: tuple[FileState, ...]
+    """What each file of the first list is like."""
+    states_after: tuple[FileState, ...]
     before_rows: int
     """Rows that were deleted before, at the most."""
     listed_at: int | None

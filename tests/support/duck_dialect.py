@@ -88,7 +88,12 @@ def _bounds(within: KeyRange) -> exp.Expr:
     rows = leaf_table(within.rows, Version.CHANGES)
     bound = exp.column(exp.to_identifier(within.column, quoted=True))
     low, high = (exp.select(kind(this=bound.copy())).from_(rows.copy()).subquery() for kind in (exp.Min, exp.Max))
-    return exp.Between(this=within.this, low=low, high=high)
+    between = exp.Between(this=within.this, low=low, high=high)
+    if not within.nulls:
+        return between
+    without = exp.select(exp.Count(this=exp.Star())).from_(rows.copy()).where(exp.Is(this=bound, expression=exp.Null()))
+    any_null = exp.GT(this=without.subquery(), expression=exp.Literal.number(0))
+    return exp.paren(between.or_(exp.and_(exp.Is(this=within.this.copy(), expression=exp.Null()), any_null)))
 
 
 def _ignoring_nulls(call: exp.Expr) -> exp.Expr:

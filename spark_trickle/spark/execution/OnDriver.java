@@ -70,8 +70,11 @@ public final class OnDriver {
         }
     }
 
-    /** The rows as Arrow streams, one after the other; null: it reads too much for one thread, or takes an exchange. */
-    public byte[] run(Dataset frame) throws Exception {
+    /**
+     * The rows as Arrow streams, one after the other, as text: the gateway gives bytes one by one. null: it reads too much
+     * for one thread, or takes an exchange.
+     */
+    public String run(Dataset frame) throws Exception {
         SparkSession asking = (SparkSession) frame.sparkSession();
         long most = Long.parseLong(asking.sessionState().conf().getConfString(MOST_ROWS, "0"));
         if (most == 0L) return null;
@@ -211,7 +214,7 @@ public final class OnDriver {
             || plan instanceof ColumnarToRowExec || plan.outputPartitioning().numPartitions() != 1;
     }
 
-    private static byte[] rows(RDD computed, StructType schema, SQLConf conf) throws Exception {
+    private static String rows(RDD computed, StructType schema, SQLConf conf) throws Exception {
         SparkEnv env = SparkEnv.get();
         long number = NUMBERS.getAndIncrement();
         TaskMemoryManager memory = new TaskMemoryManager(env.memoryManager(), number);
@@ -233,7 +236,7 @@ public final class OnDriver {
             if (before == null) org.apache.spark.TaskContext$.MODULE$.unset();
             else org.apache.spark.TaskContext$.MODULE$.setTaskContext(before);
         }
-        return found.toByteArray();
+        return java.util.Base64.getEncoder().encodeToString(found.toByteArray());
     }
 
     /** What expressions look at when they are evaluated: a task has its settings as properties. */

@@ -55,7 +55,9 @@ class Bench(Completeness):
         self._limits = shared.limits
         self.jobs = jobs
         self._feed = ChangeFeed(workspace.session, shared.remembered.files)
-        self._shared = SharedChanges(workspace.session, self._feed, shared.limits.small_change_rows, shared.brought)
+        self._shared = SharedChanges(
+            workspace.session, self._feed, shared.remembered.lookups, shared.limits.small_change_rows, shared.brought
+        )
         self._known = shared.known
         self._taken: dict[TableName, Taken] = {}
         """From members of a circle; it is given back when they are refreshed."""

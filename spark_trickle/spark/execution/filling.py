@@ -63,8 +63,8 @@ class Lacking:
     columns: Mapping[DataFile, tuple[Kind, ...]]
     names: Mapping[str, str]
     """What columns are called, by what tells them apart."""
-    key: Kind
-    unsorted: Sequence[DataFile]
+    key: Kind | None = None
+    unsorted: Sequence[DataFile] = ()
     """Files whose keys are not sorted yet."""
 
     @property
@@ -166,7 +166,7 @@ class Filler:
                     if waiting:
                         self._bring_batch(session, feed, lacking, waiting, kinds)
                 for file in lacking.unsorted:
-                    if not self._closed:
+                    if lacking.key is not None and not self._closed:
                         self._cache.sort(file, lacking.key)
         except StreamTableError as err:
             _LOG.warning("rows of %s are not kept for lookups: %s", lacking.table, err)

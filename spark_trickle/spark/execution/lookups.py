@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import types as t
 
@@ -25,10 +26,10 @@ from spark_trickle.spark.execution.readers import Columns, Readers
 from spark_trickle.spark.session.failures import spark_errors
 from spark_trickle.spark.session.turns import Turns
 from spark_trickle.storage.arrow_types import arrow_type
-from spark_trickle.storage.deletes import DeadRows
+from spark_trickle.storage.deletes import NO_ROWS, DeadRows
 from spark_trickle.storage.iceberg import Java, JavaTable, load, static
 from spark_trickle.storage.newest import Newest
-from spark_trickle.storage.windows import FileState
+from spark_trickle.storage.windows import FileState, Window
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -79,6 +80,30 @@ class Asking:
 
 
 @dataclass(frozen=True, slots=True)
+class _Files:
+    """Data files of a table in one version."""
+
+    name: TableName
+    java: JavaTable
+    tasks: Java
+    states: Sequence[FileState]
+
+    @property
+    def rows(self) -> int:
+        return sum(state.rows for state in self.states)
+
+    @property
+    def kept_by_position(self) -> bool:
+        """Whether all deletes say which rows they mean."""
+        return all(delete.positional for state in self.states for delete in state.deletes)
+
+    @property
+    def data_files(self) -> list[DataFile]:
+        table = str(self.java.uuid())
+        return [DataFile(table, state.location, state.rows) for state in self.states]
+
+
+@dataclass(frozen=True, slots=True)
 class Lookups:
     """What refreshes of this process look up."""
 
@@ -89,6 +114,8 @@ class Lookups:
     filler: Filler
     dead: DeadRows = field(default_factory=DeadRows)
     _shapes: Newest[tuple[str, int, str], _Shape] = field(default_factory=lambda: Newest(MOST_SHAPES))
+    _losing: Newest[str, bool] = field(default_factory=lambda: Newest(MOST_SHAPES))
+    """Tables that lost rows of large files: whoever does so again has its columns kept."""
     _turns: Turns = field(default_factory=Turns)
 
     @property
@@ -114,15 +141,15 @@ class Lookups:
         key = shape.kinds.get(asking.column.lower())
         if key is None or len(kinds) < len(asking.columns) or is_number(key.type) != (wanted.numbers is not None):
             return None
-        tasks, states = feed.files(java, asking.snapshot)
-        if not _kept_by_position(states) or (wanted.numbers is None and sum(s.rows for s in states) > MOST_TEXTS):
+        files = _Files(asking.table, java, *feed.files(java, asking.snapshot))
+        if not files.kept_by_position or (wanted.numbers is None and files.rows > MOST_TEXTS):
             return None
         with self._turns.of(str(java.uuid())):
-            lacking = self._lacking(java, tasks, asking, shape, key, states)
+            lacking = self._lacking(files, shape, kinds, (asking.column, key))
             if lacking is not None and not self.filler.fill(session, feed, lacking):
                 return None
-        dead = self.dead.of(session, java, tasks, states)
-        live = [LiveFile(file, rows) for file, rows in zip(_data_files(java, states), dead, strict=True)]
+        dead = self.dead.of(session, java, files.tasks, files.states)
+        live = [LiveFile(file, rows) for file, rows in zip(files.data_files, dead, strict=True)]
         rows = self.cache.find(live, key, wanted, list(kinds.values()), asking.most_rows)
         if rows is None:
             return None
@@ -146,22 +173,80 @@ class Lookups:
         if columns:
             self.cache.put(DataFile(str(java.uuid()), location, rows.num_rows), columns)
 
+    def deleted(
+        self, session: SparkSession, feed: ChangeFeed, window: Window, columns: Columns
+    ) -> list[pa.Table] | None:
+        """The rows of data files of both versions that only the later one deletes: by their places, without a look at
+        the files. None: Spark has to read those."""
+        shape = self._shape(session, window.table)
+        kinds = shape.named(columns)
+        if not self.on or not columns or len(kinds) < len(columns) or any(part.revives for part in window.touched):
+            return None
+        found = []
+        for part in window.touched:
+            after = _Files(window.name, window.table, part.after, part.states_after)
+            before = _Files(window.name, window.table, part.before, part.states_before)
+            if not (after.kept_by_position and before.kept_by_position) or not self._is_kept(
+                session, feed, after, shape, kinds
+            ):
+                return None
+            places = self._died(session, before, after)
+            rows = None if places is None else self.cache.rows_at(places, list(kinds.values()))
+            if rows is None:
+                return None
+            found.append(rows.drop_columns([FILE, PLACE]).rename_columns(list(kinds)))
+        return found
+
+    def _is_kept(
+        self, session: SparkSession, feed: ChangeFeed, files: _Files, shape: _Shape, kinds: Mapping[str, Kind]
+    ) -> bool:
+        """Whether these columns are here, or brought now. Of a table that loses rows for the first time nothing is."""
+        uuid = str(files.java.uuid())
+        with self._turns.of(uuid):
+            lacking = self._lacking(files, shape, kinds, None)
+            if lacking is None:
+                return True
+            known = self._losing.get(uuid) is not None
+            self._losing.put(uuid, True)
+            return known and files.rows >= self.least_rows and self.filler.fill(session, feed, lacking)
+
+    def _died(self, session: SparkSession, before: _Files, after: _Files) -> list[tuple[DataFile, np.ndarray]] | None:
+        """The rows that are deleted after and not before; None: some were deleted before only."""
+        then: dict[str, np.ndarray] = {}
+        if before.states:
+            dead = self.dead.of(session, before.java, before.tasks, before.states)
+            then = {state.location: rows for state, rows in zip(before.states, dead, strict=True)}
+        found = []
+        now = self.dead.of(session, after.java, after.tasks, after.states)
+        for file, rows in zip(after.data_files, now, strict=True):
+            was = then.pop(file.location, NO_ROWS)
+            gone = np.setdiff1d(rows, was, assume_unique=True)
+            if len(gone) + len(was) != len(rows):
+                return None
+            found.append((file, gone))
+        return None if then else found
+
     def _lacking(
-        self, java: JavaTable, tasks: Java, asking: Asking, shape: _Shape, key: Kind, states: Sequence[FileState]
+        self, version: _Files, shape: _Shape, mine: Mapping[str, Kind], by: tuple[str, Kind] | None
     ) -> Lacking | None:
-        """What has to be brought first, with the columns that others read: each data file is read once."""
-        files = {file: place for place, file in enumerate(_data_files(java, states))}
-        mine = shape.named(asking.columns)
-        needed = tuple(dict.fromkeys((*mine.values(), key)))
+        """What has to be brought first, with the columns that others read: each data file is read once.
+
+        Args:
+            by: the column that rows are looked up by, and its name.
+        """
+        files = {file: place for place, file in enumerate(version.data_files)}
+        key = None if by is None else by[1]
+        needed = tuple(dict.fromkeys((*mine.values(), *([] if key is None else [key]))))
         missing = self.cache.missing(files, needed)
-        unsorted = self.cache.unsorted(files, key) if is_number(key.type) else []
+        unsorted = self.cache.unsorted(files, key) if key is not None and is_number(key.type) else []
         if not missing and not unsorted:
             return None
-        theirs = shape.named(name for each in self.readers.columns(str(java.uuid())) for name in each)
+        theirs = shape.named(name for each in self.readers.columns(str(version.java.uuid())) for name in each)
         wider = self.cache.missing(missing, tuple(dict.fromkeys((*needed, *theirs.values()))))
         names = {kind.id: name for name, kind in (*theirs.items(), *mine.items())}
-        names[key.id] = asking.column
-        return Lacking(asking.table, java, tasks, files, wider, names, key, tuple(unsorted))
+        if by is not None:
+            names[by[1].id] = by[0]
+        return Lacking(version.name, version.java, version.tasks, files, wider, names, key, tuple(unsorted))
 
     def _shape(self, session: SparkSession, java: JavaTable) -> _Shape:
         version = _version(java)
@@ -170,11 +255,6 @@ class Lookups:
             found = _shape_of(session, java)
             self._shapes.put(version, found)
         return found
-
-
-def _data_files(java: JavaTable, states: Iterable[FileState]) -> list[DataFile]:
-    table = str(java.uuid())
-    return [DataFile(table, state.location, state.rows) for state in states]
 
 
 def _version(java: JavaTable) -> tuple[str, int, str]:
@@ -196,8 +276,3 @@ def _shape_of(session: SparkSession, java: JavaTable) -> _Shape:
             told = [column["id"], column["type"], column.get("initial-default"), mapping]
             kinds[column["name"].lower()] = Kind(json.dumps(told), kind)
     return _Shape(kinds, t.StructType.fromJson(json.loads(converted.json())))
-
-
-def _kept_by_position(states: Iterable[FileState]) -> bool:
-    """Whether all deletes say which rows they mean."""
-    return all(delete.positional for state in states for delete in state.deletes)

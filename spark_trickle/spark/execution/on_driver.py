@@ -9,6 +9,7 @@ of that is work. Spark's own physical plan, over one partition and without excha
 
 from __future__ import annotations
 
+import base64
 import logging
 import threading
 from pathlib import Path
@@ -45,7 +46,7 @@ def on_driver(frame: DataFrame) -> pa.Table | None:
             raise
         _LOG.warning("a query over few rows %s: %s", RUNS_AS_A_JOB, thrown.getMessage())
         return None
-    return None if found is None else _table(frame, found)
+    return None if found is None else _table(frame, base64.b64decode(found))
 
 
 def _table(frame: DataFrame, streams: bytes) -> pa.Table:

@@ -282,10 +282,19 @@ class Leaves:
         return bounded
 
     def _key_range(self, node: KeyRange) -> exp.Expr:
-        column, key = node.this, node.column
         rows = self._fetched.get(node.rows)
         if rows is None:
             return exp.true()
+        # Nothing is looked up by NULL; where no key is NULL, rows without a value are not wanted either.
+        if not node.nulls or not rows.column(node.column).null_count:
+            return self._within(node, rows, exact=True)
+        within = self._within(node, rows, exact=False)
+        without = exp.Is(this=node.this.copy(), expression=exp.Null())
+        return within if within == exp.true() else exp.paren(exp.or_(within, without))
+
+    def _within(self, node: KeyRange, rows: pa.Table, *, exact: bool) -> exp.Expr:
+        """Bounds of the keys; `exact`: if it can be, the very rows that have them, in the place of their table."""
+        column, key = node.this, node.column
         beside = node.find_ancestor(exp.Select)
         place: exp.Expr | None = beside.args["from_"].this if beside is not None else None
         at = leaf_at(place)
@@ -295,7 +304,7 @@ class Leaves:
         if isinstance(leaf, StepLeaf):
             table = self._named.get(leaf)
             return key_predicate(column, rows, key, None if table is None else self._spares(table, column.name))
-        stored = version is not Version.CHANGES and _is_conjunct(node)
+        stored = exact and version is not Version.CHANGES and _is_conjunct(node)
         if stored:
             found = self._looked_up(version, leaf, column.name, rows.column(key))
             if found is not None:

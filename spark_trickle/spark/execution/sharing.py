@@ -10,7 +10,7 @@ own: rows that were brought belong to none.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ from pyspark.sql import types as t
 from spark_trickle.delta.plan import WEIGHT
 from spark_trickle.names import TableName, quote
 from spark_trickle.spark.execution.local import fetch, hand_back, travels
+from spark_trickle.spark.execution.lookups import Lookups
 from spark_trickle.spark.execution.readers import Columns
 from spark_trickle.spark.session.failures import spark_errors
 from spark_trickle.spark.session.parallel import in_parallel
@@ -98,9 +99,12 @@ class Brought:
 class SharedChanges:
     """Changes of the sources, as the members of one unit ask for them in one session."""
 
-    def __init__(self, session: SparkSession, feed: ChangeFeed, small_rows: int, brought: Brought) -> None:
+    def __init__(
+        self, session: SparkSession, feed: ChangeFeed, lookups: Lookups, small_rows: int, brought: Brought
+    ) -> None:
         self._session = session
         self._feed = feed
+        self._lookups = lookups
         self._small_rows = small_rows
         self._shared = brought
 
@@ -186,7 +190,7 @@ class SharedChanges:
 
     def _brought(self, change: Window, names: Columns | None) -> Fetched | None:
         """Bring a change here; None: its types do not travel."""
-        frame = self._feed.frame(change, names, netted=False)
+        frame = self._feed.frame(replace(change, touched=()), names, netted=False)
         schema = frame.schema
         if not travels(schema):
             return None
@@ -194,11 +198,24 @@ class SharedChanges:
         # Few rows are netted here: Spark would shuffle them, which takes a stage.
         here = bool(listed) and all(isinstance(schema[name].dataType, _EXACT) for name in listed)
         if change.both_signs and not here:
-            frame = self._feed.frame(change, names)
-        rows = fetch(frame)
-        if change.both_signs and here:
-            rows = netted(rows, listed)
+            rows = fetch(self._feed.frame(change, names))
+        else:
+            deleted = self._deleted(change, names) if change.touched else []
+            rows = fetch(frame if deleted is not None else self._feed.frame(change, names, netted=False))
+            rows = pa.concat_tables([rows, *(part.cast(rows.schema) for part in deleted or ())])
+            if change.both_signs:
+                rows = netted(rows, listed)
         return Fetched(change.span, frozenset(names or listed), rows, schema)
+
+    def _deleted(self, change: Window, names: Columns | None) -> list[pa.Table] | None:
+        """The rows that went from data files which are still there, by their places; None: Spark reads those files."""
+        if names is None:
+            return None
+        with spark_errors(f"looking up what was deleted from '{change.name}'"):
+            found = self._lookups.deleted(self._session, self._feed, change, names)
+        if found is None:
+            return None
+        return [part.append_column(WEIGHT, pa.array([-1] * part.num_rows, pa.int64())) for part in found]
 
     def _of(self, had: Fetched, columns: Columns | None) -> tuple[DataFrame, pa.Table]:
         """What one member sees of a change: rows that differ only in columns of others are no change to it."""

@@ -9,6 +9,7 @@ import os
 import shutil
 import sqlite3
 import tempfile
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
@@ -42,6 +43,9 @@ class PrivatePointers:
             # Nothing here must survive a crash, so nothing waits for the disk.
             database.execute("PRAGMA journal_mode=WAL")
             database.executescript(_TABLES)
+        self._lock = threading.Lock()
+        self._reader = self._connect(check_same_thread=False)
+        """For one row at a time, which a refresh asks for some two hundred times."""
         self.jdbc_url = f"jdbc:sqlite:{self._path}?busy_timeout=30000&journal_mode=WAL&synchronous=OFF"
         self._pinned: dict[TableName, Pointer] = {}
         self._namespaces: frozenset[str] = frozenset()
@@ -76,9 +80,10 @@ class PrivatePointers:
 
     def at(self, table: TableName) -> Pointer | None:
         """Where one table is; None: there is none."""
-        with closing(self._connect()) as database:
-            found = database.execute(_ROW, (table.namespace, table.name)).fetchone()
-        return None if found is None else _pointer(found)
+        with self._lock:
+            # All rows are fetched: a statement that has not ended would go on seeing what was.
+            found = self._reader.execute(_ROW, (table.namespace, table.name)).fetchall()
+        return _pointer(found[0]) if found else None
 
     def names(self) -> list[TableName]:
         return [_pointer(row).table for row in self._rows()]
@@ -110,10 +115,12 @@ class PrivatePointers:
 
     def close(self) -> None:
         self.rest()
+        with self._lock:
+            self._reader.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _connect(self) -> sqlite3.Connection:
-        database = sqlite3.connect(self._path, timeout=30)
+    def _connect(self, *, check_same_thread: bool = True) -> sqlite3.Connection:
+        database = sqlite3.connect(self._path, timeout=30, check_same_thread=check_same_thread)
         database.execute("PRAGMA synchronous=OFF")
         return database
 

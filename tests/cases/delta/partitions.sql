@@ -52,9 +52,7 @@ public table (id, region, running)
                     `qty`
                   FROM `after`.`orders` AS `q6`
                   WHERE
-                    (
-                      KEY_RANGE(`region`, `step`.`groups`.`region`) OR `region` IS NULL
-                    )
+                    KEY_RANGE(`region`, `step`.`groups`.`region`, NULLS)
                 ) AS `q5`
                 LEFT SEMI JOIN (
                   SELECT
