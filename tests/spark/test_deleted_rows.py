@@ -35,7 +35,7 @@ def make(engine: Engine, format_version: int) -> None:
 
 def refreshed(engine: Engine) -> int:
     """Refresh all of them, alone; the last query of before."""
-    last = max(query.executionId() for query in executions(engine))
+    last: int = max(query.executionId() for query in executions(engine))
     outcomes = [engine.refresh_stream_table(name) for name in QUERIES]
     assert {outcome.action for outcome in outcomes} - {Action.NO_DATA} == {Action.DIFFERENTIAL}, outcomes
     return last
@@ -73,9 +73,8 @@ def test_whatever_happens_to_a_table_its_deleted_rows_are_exact(
         for digit in (1, 2):
             engine.sql(f"DELETE FROM `step` WHERE id % 10 = {digit}")
             refreshed(engine)
-        (then,) = engine.spark.sql(
-            "SELECT snapshot_id FROM lake.default.`step`.history ORDER BY made_current_at DESC LIMIT 1"
-        ).first()
+        history = "SELECT snapshot_id FROM lake.default.`step`.history ORDER BY made_current_at DESC LIMIT 1"
+        then = engine.spark.sql(history).collect()[0].snapshot_id
         engine.sql("DELETE FROM `step` WHERE id % 10 = 3; UPDATE `step` SET v = -v WHERE id % 100 = 7")
         refreshed(engine)
         engine.spark.sql(f"CALL lake.system.rollback_to_snapshot('default.step', {then})")
