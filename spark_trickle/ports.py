@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 
 from spark_trickle.model.frontier import Pin, Pointer
 from spark_trickle.model.meaning import Meaning
-from spark_trickle.model.publication import Cut, Publication
+from spark_trickle.model.publication import Cut, Publication, Swap
 from spark_trickle.model.refresh import HistoryRow
 from spark_trickle.model.standing import Failure, LeaseRow, Standing, UnderWay
 from spark_trickle.model.stream_table import Source, StreamTable
@@ -214,6 +214,10 @@ class Lake(Protocol):
 
     def workbench(self, cut: Cut, tables: Iterable[TableName] | None = None) -> AbstractContextManager[Workbench]:
         """A workbench at the cut; `tables` limits what is pinned (None: everything)."""
+        ...
+
+    def published(self, swaps: Iterable[Swap]) -> None:
+        """Let users see what has been published, where they keep tables in memory."""
         ...
 
 

@@ -190,10 +190,10 @@ class Transaction:
             followers = self._refresher.followers(self._cut, written)
             results = self._refresher.members(bench, followers, self._refresher.request(self._cut, "TRANSACTION"))
             self._notify(StepReached(Step.ALL_STAGED))
-            moment = self._now()
+            moment, swaps = self._now(), swaps_of(bench)
             self._refresher.catalog.publish(
                 Publication(
-                    swaps=swaps_of(bench),
+                    swaps=swaps,
                     namespaces=tuple(workspace.new_namespaces()),
                     updated=tuple(result.table for result in results),
                     history=tuple(result.history for result in results),
@@ -202,6 +202,7 @@ class Transaction:
                     watermarks=tuple(replace(change, at=moment) for change in self._watermarks),
                 )
             )
+        self._refresher.lake.published(swaps)
         self._notify(StepReached(Step.PUBLISHED))
         self.outcomes = tuple(result.outcome for result in results)
         for outcome in self.outcomes:

@@ -34,7 +34,7 @@ from spark_trickle.hooks import Hooks, Mailbox
 from spark_trickle.lateness import Lateness
 from spark_trickle.lineage import Lineage
 from spark_trickle.logs import configure
-from spark_trickle.model.publication import Cut
+from spark_trickle.model.publication import Cut, Swap
 from spark_trickle.names import TableName
 from spark_trickle.ports import Workbench
 from spark_trickle.refresh.definitions import Definitions
@@ -77,6 +77,12 @@ class LazyLake:
 
     def workbench(self, cut: Cut, tables: Iterable[TableName] | None = None) -> AbstractContextManager[Workbench]:
         return self.real.workbench(cut, tables)
+
+    def published(self, swaps: Iterable[Swap]) -> None:
+        if swaps and self._sessions.started:
+            from spark_trickle.spark.session.cached import read_anew
+
+            read_anew(self._sessions.main, swaps)
 
 
 @dataclass(frozen=True, slots=True)

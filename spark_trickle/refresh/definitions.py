@@ -268,15 +268,17 @@ class Definitions:
         followers = self.refresher.followers(cut, [table.name for table in tables])
         results += self.refresher.members(bench, followers, request)
         self.notify(StepReached(Step.ALL_STAGED))
+        swaps = swaps_of(bench)
         self.catalog.publish(
             Publication(
-                swaps=swaps_of(bench),
+                swaps=swaps,
                 updated=tuple(result.table for result in results),
                 history=tuple(result.history for result in results),
                 # What the scheduler remembers of failures was about the former definition.
                 standings=tuple(Standing(table=table.name) for table in tables),
             )
         )
+        self.lake.published(swaps)
         self._finished(results)
         altered = next(result.table for result in results if result.table.name == former.name)
         return replace(altered, version=altered.version + 1)

@@ -334,6 +334,7 @@ class Refresher:
                     raise UnavailableError(
                         "the database lost the commit; nothing was published", hint="Run it again"
                     ) from None
+        self.lake.published(publication.swaps)
 
     def _failed(self, unit: list[StreamTable], request: Request, err: StreamTableError, started: float) -> None:
         """The failure is history too, in a transaction of its own: what failed has nothing to roll back."""

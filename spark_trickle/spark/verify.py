@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from spark_trickle.elsewhere.formats import is_borrowed
 from spark_trickle.elsewhere.unversioned import JDBC, is_unversioned, kind_of, number_of, what_it_is
-from spark_trickle.errors import NotConvergedError, UserError
+from spark_trickle.errors import ComputeError, NotConvergedError, UserError
 from spark_trickle.graph.dag import data_flow
 from spark_trickle.model.frontier import Pin, Pointer
 from spark_trickle.model.refresh import Verification
@@ -26,7 +26,7 @@ from spark_trickle.names import INTERNAL_NAMESPACE, TableName, quote
 from spark_trickle.spark.execution.planning import planned_for
 from spark_trickle.spark.execution.write import Writer
 from spark_trickle.spark.queries.changing import unknowable_moment
-from spark_trickle.spark.session.failures import spark_errors
+from spark_trickle.spark.session.failures import spark_errors, versions_gone
 from spark_trickle.spark.workspaces.purge import purge
 from spark_trickle.storage.iceberg import load
 
@@ -73,12 +73,13 @@ def verify(bench: Bench, table: StreamTable, circle: Sequence[StreamTable] = (),
     if circle:
         bench.workspace.repin(Pointer(contents, bench.workspace.heads()[table.name].location))
     # Planned as a change is: the union with the contents is where Spark fails on some subqueries.
-    with spark_errors(f"verifying '{table.name}'"), planned_for(bench.workspace.session, small=False):
+    session = bench.workspace.session
+    with _its_versions(table), spark_errors(f"verifying '{table.name}'"), planned_for(session, small=False):
         moment = table.data_timestamp
         assert moment is not None  # it is populated
         with least_fixed_point(bench, circle, limit) if circle else nullcontext():
             answer = bench.answer(table, moment)
-            other_columns = _other_columns(answer, bench.workspace.session.table(contents.sql))
+            other_columns = _other_columns(answer, session.table(contents.sql))
             if other_columns is not None:
                 return Verification(
                     name=str(table.name),
@@ -102,6 +103,19 @@ def verify(bench: Bench, table: StreamTable, circle: Sequence[StreamTable] = (),
         sample=tuple(sample),
         notices=tuple(notices),
     )
+
+
+@contextmanager
+def _its_versions(table: StreamTable) -> Iterator[None]:
+    """Say so where the versions that it was computed of are not there any more."""
+    try:
+        yield
+    except ComputeError as err:
+        hint = f"refresh_stream_table('{table.name}') computes it of the newest ones"
+        gone = versions_gone(f"the verification of '{table.name}'", err, hint)
+        if gone is None:
+            raise
+        raise gone from err
 
 
 @contextmanager

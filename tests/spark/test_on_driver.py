@@ -15,12 +15,13 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from spark_trickle.spark.execution.local import fetch, hand_back
-from spark_trickle.spark.execution.on_driver import on_driver
+from spark_trickle.spark.execution.on_driver import compiled, on_driver
 from spark_trickle.spark.execution.planning import planned_for
 from spark_trickle.spark.session.failures import file_gone
 from spark_trickle.spark.session.jobs import counting_jobs
 from spark_trickle.spark.session.sessions import LOCAL_QUERY_ROWS
 from spark_trickle.spark.session.stores import LAKE_PREFIX
+from spark_trickle.storage.iceberg import static
 from tests.spark.versions import Lab
 
 VIEWS = {
@@ -121,6 +122,14 @@ def test_many_rows_come_whole(session: SparkSession) -> None:
     text = "SELECT a.id * 400 + b.id AS id, REPEAT(a.s, 20) AS s FROM big a CROSS JOIN big b"
     found = on_driver(session.sql(text))
     assert found is not None and sorted(found.column("id").to_pylist()) == list(range(160_000))
+
+
+def test_what_few_rows_come_to_is_brought_by_a_job_where_it_is_large(session: SparkSession) -> None:
+    text = "SELECT id, REPEAT(CHR(CAST(65 + id % 26 AS INT)), {}) AS s FROM big WHERE id < 150"
+    assert on_driver(session.sql(text.format(1_000_000))) is None
+    assert static(session, "org.apache.spark.SparkEnv").get().memoryManager().executionMemoryUsed() == 0
+    found = on_driver(session.sql(text.format(100_000)))
+    assert found is not None and found.num_rows == 150
 
 
 @pytest.mark.parametrize("ansi", ["true", "false"])
@@ -236,3 +245,84 @@ def test_files_that_cannot_be_read_are_an_error_of_a_job(session: SparkSession, 
     with pytest.raises(Py4JJavaError) as raised:
         fetch(frame)
     assert file_gone(raised.value)
+
+
+TROUBLE = """
+import org.apache.spark.TaskContext;
+import org.apache.spark.util.TaskCompletionListener;
+
+public final class OnDriver implements org.apache.spark.sql.api.java.UDF1 {
+    public Object call(Object when) {
+        if (when.equals("now")) throw new IllegalArgumentException("now");
+        TaskContext.get().addTaskCompletionListener(new TaskCompletionListener() {
+            public void onTaskCompletion(TaskContext context) { throw new IllegalStateException("late"); }
+        });
+        return when;
+    }
+}
+"""
+
+
+def test_a_query_that_fails_leaves_nothing_in_its_thread(session: SparkSession) -> None:
+    """The thread goes on to other things: a task that stays in it gives them its settings, and keeps its memory."""
+    trouble = compiled(session, TROUBLE)
+    java = session._jsparkSession
+    java.udf().register("trouble", trouble, static(session, "org.apache.spark.sql.types.DataTypes").StringType)
+    memory = static(session, "org.apache.spark.SparkEnv").get().memoryManager()
+    active = static(session, "org.apache.spark.sql.classic.SparkSession")
+    session.conf.set("spark.sql.ansi.enabled", "true")
+    try:
+        for text in (
+            "SELECT trouble(IF(m > 0, 'late', s)) AS t FROM (SELECT s, MAX(id) AS m FROM big GROUP BY s)",
+            "SELECT trouble(IF(m > 0, 'now', s)) AS t FROM (SELECT s, MAX(id) AS m FROM big GROUP BY s)",
+            "SELECT trouble(IF(r > 3, 'now', 'late')) AS t FROM (SELECT RANK() OVER (ORDER BY id) AS r FROM big)",
+            "SELECT id, SUM(1 / (id - 399)) OVER (ORDER BY id) AS s FROM (SELECT * FROM big ORDER BY id)",
+            "SELECT a.id, CAST(a.s AS INT) AS x FROM big a LEFT JOIN big b ON a.k = b.k",
+            "SELECT MAX(1 / (id - 399)) AS m FROM big GROUP BY s",
+        ):
+            before = active.getActiveSession()
+            with pytest.raises((PySparkException, Py4JJavaError)):
+                on_driver(session.sql(text))
+            assert static(session, "org.apache.spark.TaskContext").get() is None, text
+            assert memory.executionMemoryUsed() == 0, text
+            assert active.getActiveSession().equals(before) or not before.isDefined(), text
+            for zone in ("UTC", "Asia/Tokyo"):
+                session.conf.set("spark.sql.session.timeZone", zone)
+                assert session.sql("SELECT current_timezone() AS z").collect()[0].z == zone
+    finally:
+        session.conf.unset("spark.sql.ansi.enabled")
+        session.conf.set("spark.sql.session.timeZone", "Asia/Kolkata")
+
+
+GROUPED = {
+    "spark.sql.iceberg.planning.preserve-data-grouping": "true",
+    "spark.sql.sources.v2.bucketing.enabled": "true",
+    "spark.sql.sources.v2.bucketing.pushPartValues.enabled": "true",
+    "spark.sql.sources.v2.bucketing.partiallyClusteredDistribution.enabled": "true",
+    "spark.sql.requireAllClusterKeysForCoPartition": "false",
+}
+"""With these Spark joins partition by partition, and repeats those of one side for each part of the other's."""
+
+
+def test_partitions_that_a_job_would_repeat_are_met_once(session: SparkSession, lab: Lab) -> None:
+    name = f"lake.{lab.namespace}"
+    for table in ("many", "few"):
+        session.sql(f"CREATE TABLE {name}.{table} (id BIGINT, k INT) PARTITIONED BY (k)")
+    for start in range(0, 60, 10):
+        session.sql(f"INSERT INTO {name}.many SELECT id, CAST(id % 2 AS INT) FROM range({start}, {start + 10})")
+    session.sql(f"INSERT INTO {name}.few VALUES (1, 0), (2, 1), (3, 1)")
+    try:
+        for key, value in GROUPED.items():
+            session.conf.set(key, value)
+        for text in (
+            "SELECT a.id, b.id AS other FROM {0}.many a JOIN {0}.few b ON a.k = b.k",
+            "SELECT a.id, b.id AS other FROM {0}.few a LEFT JOIN {0}.many b ON a.k = b.k",
+            "SELECT a.k, COUNT(*) AS c, SUM(b.id) AS s FROM {0}.many a JOIN {0}.few b ON a.k = b.k GROUP BY a.k",
+        ):
+            query = text.format(name)
+            here = on_driver(session.sql(query))
+            assert here is not None
+            assert rows_of(here) == rows_of(session.sql(query).toArrow()), query
+    finally:
+        for key in GROUPED:
+            session.conf.unset(key)

@@ -35,6 +35,10 @@ def test_a_slip_in_sql_is_told_in_a_sentence_with_what_may_have_been_meant(
     assert "Division by zero" in said(engine, "SELECT 1/0 FROM orders UNION ALL SELECT 1/0")
     query = said(engine, "CREATE STREAM TABLE t AS SELECT n FROM total")
     assert query.endswith("the table or view `total` does not exist (line 1, column 15). Did you mean 'totals'?")
+    # Iceberg's extensions cannot read the parameters of functions, and say nothing about it.
+    assert said(engine, "CREATE TEMPORARY FUNCTION f(x INT) RETURNS INT RETURN x") == (
+        "Spark failed on the statement: UnsupportedOperationException"
+    )
     with pytest.raises(SqlError, match="Did you mean 'orders'"), engine.transaction() as tx:
         tx.sql("DELETE FROM order")
     for text in ("SQLSTATE", "[", "org.apache"):

@@ -105,6 +105,14 @@ def test_maintenance_keeps_what_open_blocks_read_and_versions_that_others_took_a
     assert values(engine, "SELECT * FROM staged") == [(1,), (2,)]
     assert_equals_query(engine, "counted")
 
+    engine.create_stream_table("most", "SELECT MAX(n) AS n FROM counted")
+    expired_by_others()
+    with pytest.raises(ComputeError, match=told.format("verification of 'most'")) as raised:
+        engine.verify("most")
+    assert "refresh_stream_table('most') computes it" in str(raised.value.hint)
+    engine.refresh_stream_table("most")
+    assert_equals_query(engine, "most")
+
 
 def test_maintenance_keeps_what_frames_of_changes_read_for_as_long_as_somebody_can_run_them(engine: Engine) -> None:
     engine.sql("CREATE TABLE t (k INT); INSERT INTO t VALUES (1), (2)")

@@ -204,6 +204,9 @@ class ToyLake:
     def workbench(self, cut: Cut, tables: Iterable[TableName] | None = None) -> Iterator[ToyBench]:
         yield ToyBench(self, dict(cut.pointers), dict(cut.pointers))
 
+    def published(self, swaps: Iterable[Swap]) -> None:
+        """Nobody keeps tables in memory."""
+
     def write(self, table: TableName, *, no_rows: bool = False, rows: int = 1, deleted: int = 0) -> None:
         """Write a base table; `no_rows`: a new version of the same rows."""
         before = self.catalog.pointers([table]).get(table)

@@ -9,6 +9,7 @@ import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;
 import org.apache.spark.TaskContextImpl;
 import org.apache.spark.executor.TaskMetrics;
+import org.apache.spark.memory.SparkOutOfMemoryError;
 import org.apache.spark.memory.TaskMemoryManager;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.plans.logical.Join;
@@ -49,13 +50,20 @@ public final class OnDriver {
 
     private static final int HERE = 4;
 
+    /** Few rows may come to many: what is larger is brought by a job, which looks to the driver's memory. */
+    private static final int MOST_BYTES = 1 << 27;
+
+    private static final long BYTES_AT_ONCE = 1L << 24;
+
     private static final String[] SETTINGS = {
         // Nothing is sent anywhere: joins are made of sorted or hashed inputs.
         "spark.sql.autoBroadcastJoinThreshold", "-1",
         "spark.sql.join.preferSortMergeJoin", "false",
         "spark.sql.adaptive.enabled", "false",
         // What is exchanged here is not: there is no exchange to use again.
-        "spark.sql.exchange.reuse", "false"
+        "spark.sql.exchange.reuse", "false",
+        // Rows of partitions are not repeated to meet others: all partitions are one here, and they would meet twice.
+        "spark.sql.sources.v2.bucketing.enabled", "false"
     };
 
     /** No task has such a number: memory and locks of blocks are counted by task. */
@@ -91,6 +99,9 @@ public final class OnDriver {
             return computed == null ? null : rows(computed, frame.schema(), session.sessionState().conf());
         } catch (Unplanned unplanned) {
             throw unplanned;
+        } catch (SparkOutOfMemoryError tooMuch) {
+            // One task for all of it: it takes more memory than each of the tasks of a job.
+            return null;
         } catch (Exception failure) {
             // A job tries again what cannot be read for a moment, and says which task failed where.
             if (!files.isEmpty()) return null;
@@ -223,20 +234,53 @@ public final class OnDriver {
             scala.collection.immutable.Map$.MODULE$.empty());
         TaskContext before = TaskContext.get();
         ByteArrayOutputStream found = new ByteArrayOutputStream();
+        Throwable failed = null;
         env.blockManager().registerTask(number);
         org.apache.spark.TaskContext$.MODULE$.setTaskContext(context);
         try {
             Iterator batches = org.apache.spark.sql.execution.arrow.ArrowConverters$.MODULE$.toBatchWithSchemaIterator(
-                computed.iterator(computed.partitions()[0], context), schema, 1000000L, 1L << 28, "UTC", true, false);
-            while (batches.hasNext()) found.write((byte[]) batches.next());
+                computed.iterator(computed.partitions()[0], context), schema, 1000000L, BYTES_AT_ONCE, "UTC", true, false);
+            while (batches.hasNext()) {
+                found.write((byte[]) batches.next());
+                if (found.size() > MOST_BYTES) return null;
+            }
+        } catch (Exception failure) {
+            failed = failure;
+            throw failure;
+        } catch (Error failure) {
+            failed = failure;
+            throw failure;
         } finally {
-            context.markTaskCompleted(scala.Option.empty());
-            memory.cleanUpAllAllocatedMemory();
-            env.blockManager().releaseAllLocksForTask(number);
-            if (before == null) org.apache.spark.TaskContext$.MODULE$.unset();
-            else org.apache.spark.TaskContext$.MODULE$.setTaskContext(before);
+            try {
+                complete(context, failed);
+            } finally {
+                memory.cleanUpAllAllocatedMemory();
+                env.blockManager().releaseAllLocksForTask(number);
+                // The thread goes on to other things: with a task in it, it would read the settings of that task.
+                if (before == null) org.apache.spark.TaskContext$.MODULE$.unset();
+                else org.apache.spark.TaskContext$.MODULE$.setTaskContext(before);
+            }
         }
         return java.util.Base64.getEncoder().encodeToString(found.toByteArray());
+    }
+
+    /** Whoever waits for the end of the task is told, of its failure first: files are closed then. */
+    private static void complete(TaskContextImpl context, Throwable failed) {
+        if (failed == null) {
+            context.markTaskCompleted(scala.Option.empty());
+            return;
+        }
+        // What goes wrong now is not why it failed.
+        try {
+            context.markTaskFailed(failed);
+        } catch (Throwable later) {
+            failed.addSuppressed(later);
+        }
+        try {
+            context.markTaskCompleted(scala.Option.apply(failed));
+        } catch (Throwable later) {
+            failed.addSuppressed(later);
+        }
     }
 
     /** What expressions look at when they are evaluated: a task has its settings as properties. */

@@ -37,6 +37,8 @@ _LOCK = threading.Lock()
 def on_driver(frame: DataFrame) -> pa.Table | None:
     """The rows of a query over few rows; None: it takes a job."""
     runner = _runner(frame.sparkSession)
+    if runner is None:
+        return None
     java: Any = frame._jdf
     try:
         found = runner.run(java)
@@ -57,16 +59,25 @@ def _table(frame: DataFrame, streams: bytes) -> pa.Table:
     return pa.concat_tables(tables).cast(schema) if tables else schema.empty_table()
 
 
-def _runner(session: SparkSession) -> Java:
+def _runner(session: SparkSession) -> Java | None:
     gateway: Any = session.sparkContext._gateway
     with _LOCK:
         if gateway not in _MADE:
-            compiler = static(session, "org.codehaus.janino.SimpleCompiler")()
-            compiler.setParentClassLoader(static(session, "java.lang.Thread").currentThread().getContextClassLoader())
-            compiler.cook(_SOURCE.read_text(encoding="utf-8"))
-            made = compiler.getClassLoader().loadClass("OnDriver")
-            none = gateway.new_array(gateway.jvm.java.lang.Class, 0)
-            _MADE[gateway] = made.getDeclaredConstructor(none).newInstance(
-                gateway.new_array(gateway.jvm.java.lang.Object, 0)
-            )
+            try:
+                _MADE[gateway] = compiled(session, _SOURCE.read_text(encoding="utf-8"))
+            except Py4JJavaError as err:
+                # Spark is another one than it was written for.
+                _LOG.warning("every query over few rows %s: %s", RUNS_AS_A_JOB, err.java_exception.toString())
+                _MADE[gateway] = None
         return _MADE[gateway]
+
+
+def compiled(session: SparkSession, source: str) -> Java:
+    """An instance of the class."""
+    gateway: Any = session.sparkContext._gateway
+    compiler = static(session, "org.codehaus.janino.SimpleCompiler")()
+    compiler.setParentClassLoader(static(session, "java.lang.Thread").currentThread().getContextClassLoader())
+    compiler.cook(source)
+    made = compiler.getClassLoader().loadClass("OnDriver")
+    none = gateway.new_array(gateway.jvm.java.lang.Class, 0)
+    return made.getDeclaredConstructor(none).newInstance(gateway.new_array(gateway.jvm.java.lang.Object, 0))

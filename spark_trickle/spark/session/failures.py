@@ -39,7 +39,7 @@ def spark_errors(doing: str) -> Iterator[None]:
     except StreamTableError:
         raise
     except PySparkException as err:
-        raise ComputeError(f"Spark failed while {doing}: {in_short(str(err))}") from err
+        raise ComputeError(f"Spark failed while {doing}: {_said(err)}") from err
     except Py4JNetworkError as err:
         raise UnavailableError(f"Spark went away while {doing}: {err}", hint="Connect again") from err
     except Py4JJavaError as err:
@@ -61,7 +61,7 @@ def sql_errors(what: str, tables: Callable[[], Iterable[TableName]] = tuple) -> 
         hint = None if relation is None else tables_meant(relation, tables())
         raise SqlError(f"{what} is not valid: {message}", hint=hint, line=line, column=column) from err
     except PySparkException as err:
-        raise ComputeError(f"Spark failed on {what}: {in_short(str(err))}") from err
+        raise ComputeError(f"Spark failed on {what}: {_said(err)}") from err
     except Py4JJavaError as err:
         message = str(err.java_exception).removeprefix(_SPARK_EXCEPTION)
         if message.startswith(_OF_THE_QUERY):
@@ -87,7 +87,9 @@ def file_gone(err: BaseException) -> bool:
     return False
 
 
-def versions_gone(what: str, err: BaseException | None) -> ComputeError | None:
+def versions_gone(
+    what: str, err: BaseException | None, hint: str = "Open it again to read what is there now"
+) -> ComputeError | None:
     """The error of ours for a user's block whose versions were taken away while it read them; None: it is no such one.
 
     What is read is read late, by the user: it cannot be told where the query was made.
@@ -98,8 +100,13 @@ def versions_gone(what: str, err: BaseException | None) -> ComputeError | None:
     return ComputeError(
         f"files of the versions that {what} reads are gone: another process expired these versions, or somebody "
         f"deleted files ({in_short(str(getattr(found, 'java_exception', found)))})",
-        hint="Open it again to read what is there now; maintain(retain=...) says how long old versions stay readable",
+        hint=f"{hint}; maintain(retain=...) says how long old versions stay readable",
     )
+
+
+def _said(err: PySparkException) -> str:
+    """What Spark says; some of its errors, and of Iceberg's, are only a name."""
+    return in_short(str(err)) or type(err).__name__
 
 
 def _of_java(thrown: Any, doing: str) -> StreamTableError:

@@ -74,6 +74,9 @@ def test_a_bug_outside_of_any_member_is_written_down_for_all(y: Yard) -> None:
         def workbench(self, *_: object) -> object:
             raise RecursionError("too deep")
 
+        def published(self, *_: object) -> None:
+            pass
+
     y.refresher = type(y.refresher)(y.catalog, Broken(), y.refresher.clock, y.events.append, 0.15, 3)  # type: ignore[arg-type]
     with pytest.raises(InternalError, match="RecursionError: too deep"):
         y.refresher.refresh([T("totals")], None)

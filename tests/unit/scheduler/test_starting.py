@@ -38,6 +38,9 @@ def test_what_spark_takes_to_start_is_billed_to_no_refresh_and_slows_no_schedule
         def workbench(self, *arguments: Any) -> Any:
             return y.lake.workbench(*arguments)
 
+        def published(self, *arguments: Any) -> None:
+            pass
+
     y.refresher = replace(y.refresher, lake=Slow())
     assert names(y.tick(60)) == ["a"]
     assert y.catalog.standings().get(T("a"), Standing(table=T("a"))).slowed == 1
