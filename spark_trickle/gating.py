@@ -6,7 +6,7 @@ Whom gates hold is in `holds`; how they are kept is in `catalog.gates`.
 from __future__ import annotations
 
 import getpass
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -106,7 +106,7 @@ class GateCalls:
 
 def sources_named(sources: Sequence[str], named: Callable[[str], TableName]) -> list[TableName]:
     """The tables that a user named, each once."""
-    if isinstance(sources, str) or not sources:
+    if isinstance(sources, str) or not isinstance(sources, Collection) or not sources:
         raise UserError("no source is named", hint="Give a list of table names, such as ['orders', 'customers']")
     names = list(dict.fromkeys(named(source) for source in sources))
     for name in names:

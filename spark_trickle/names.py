@@ -196,6 +196,8 @@ def _show(part: str, *, dots: bool = False) -> str:
 
 
 def _split(text: str) -> list[str]:
+    if not isinstance(text, str):
+        raise UserError(f"{text!r} is not a table name", hint="Write name or namespace.name, as text")
     parts: list[str] = []
     rest = text.strip()
     while True:

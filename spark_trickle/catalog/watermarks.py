@@ -205,7 +205,7 @@ def _floor(connection: Connection, source: TableName) -> datetime | None:
     """The earliest moment up to which a group of the source is complete: the version recorded there is still needed."""
     latest = {TableName(r.namespace, r.name): r.watermark for r in connection.execute(select(WATERMARKS))}
     found = [
-        min(latest[each] for each in group.sources) + group.tolerance
+        group.reach(min(latest[each] for each in group.sources))
         for group in read_groups(connection)
         if source in group.sources and all(each in latest for each in group.sources)
     ]

@@ -201,14 +201,15 @@ def _brought_down(
     while moving:
         moving = False
         for group in groups:
-            limit = min(found[source].watermark for source in group.sources) + group.tolerance
+            until = min(found[source].watermark for source in group.sources)
+            limit = group.reach(until)
             for source in group.sources:
                 if found[source].watermark <= limit:
                     continue
                 older = [each for each in recorded[source] if each.watermark <= limit]
                 if not older:
                     text = (
-                        f"watermark group '{group.name}' is complete until {moment(limit - group.tolerance)}, and no "
+                        f"watermark group '{group.name}' is complete until {moment(until)}, and no "
                         f"version of '{source}' is recorded for then or before"
                     )
                     return _Problem(group, source, text, "wait until the other sources have come further")

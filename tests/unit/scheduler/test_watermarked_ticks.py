@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -299,6 +299,18 @@ def test_a_column_that_cannot_be_read_is_told_once_and_once_that_it_is_again(y: 
         y.lake.values[y.catalog.pointers([T("orders")])[T("orders")].location] = Broken("column 'at' is gone")
         y.tick(1)
     assert notices(y) == ["its watermark is not advanced by column 'at': column 'at' is gone"]
+
+
+def test_a_value_too_far_back_for_its_delay_is_told_and_the_tick_goes_on(y: Yard) -> None:
+    column = WatermarkColumn(source=T("orders"), column="at", delay=timedelta(days=1))
+    y.catalog.set_watermark_column(T("orders"), column)
+    y.lake.values[y.catalog.pointers([T("orders")])[T("orders")].location] = datetime.min.replace(tzinfo=UTC)
+    assert "order_summary" in names(y.tick(1))
+    (told,) = notices(y)
+    assert told.startswith("its watermark is not advanced by column 'at': its largest value, 0001-01-01") and (
+        "is too early for a delay of 1 day" in told
+    )
+    assert not y.catalog.watermarks().latest
 
 
 def test_a_source_that_stands_still_is_told_once_and_once_that_it_goes_on(y: Yard) -> None:
