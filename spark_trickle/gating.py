@@ -18,7 +18,7 @@ from spark_trickle.errors import UserError
 from spark_trickle.events import Noticed, Observer
 from spark_trickle.holds import gate_report as report
 from spark_trickle.model.gate import GateChange, GateEvent
-from spark_trickle.names import INTERNAL_NAMESPACE, TableName
+from spark_trickle.names import INTERNAL_NAMESPACE, TableName, require_storable
 
 CALLS = ("gate_source", "ungate_source", "gate_sources", "ungate_sources")
 """What an engine and a transaction both have, and SQL can call in either."""
@@ -112,6 +112,8 @@ def sources_named(sources: Sequence[str], named: Callable[[str], TableName]) -> 
     for name in names:
         if name.namespace == INTERNAL_NAMESPACE:
             raise UserError(f"'{name}' holds state of a stream table and cannot be gated", hint="Gate its sources")
+        for part in (name.namespace, name.name):
+            require_storable(part, "a table name")
     return names
 
 

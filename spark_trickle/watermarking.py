@@ -20,7 +20,7 @@ from spark_trickle.holds import watermark_report as report
 from spark_trickle.model.frontier import Pointer, is_of_a_look
 from spark_trickle.model.schedule import parse_duration
 from spark_trickle.model.watermark import Advance, WatermarkColumn, WatermarkGroup, WatermarkMode
-from spark_trickle.names import TableName
+from spark_trickle.names import TableName, require_storable
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -74,6 +74,7 @@ class Watermarking:
         wanted = sources_named(sources, self.named)
         if not isinstance(name, str) or not name.strip():
             raise UserError("a watermark group needs a name", hint="For example 'order_pipeline'")
+        require_storable(name, "a name of a group")
         if len(wanted) < 2:
             raise UserError(
                 f"watermark group '{name}' has one source: '{wanted[0]}'",

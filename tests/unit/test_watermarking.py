@@ -109,6 +109,16 @@ def test_a_wrong_group_is_refused_and_changes_nothing(
     assert engine.watermark_groups() == []
 
 
+@pytest.mark.parametrize("name", ["x" * 256, "a\0b", "\udc80"])
+def test_a_group_has_a_name_that_every_database_can_keep(engine: Engine, name: str) -> None:
+    with pytest.raises(UserError, match="is not a name of a group: it has"):
+        engine.create_watermark_group(name, ["orders", "lines"])
+    with pytest.raises(UserError, match="is not a table name: it has"):
+        engine.gate_source(f"`{name}`")
+    engine.create_watermark_group("it's; DROP -- \"Ü\n.", ["orders", "lines"])
+    assert [row.group_name for row in engine.watermark_status()] == ["it's; DROP -- \"Ü\n."]
+
+
 def test_watermarks_at_the_end_of_time_are_as_far_apart_as_any(engine: Engine) -> None:
     """A source that never changes any more is said to be complete for ever."""
     engine.create_watermark_group("pipeline", ["orders", "lines"], tolerance="3d", mode="hold_back")
