@@ -79,12 +79,14 @@ def aligned_for(table: StreamTable, at: Situation) -> AlignedVersions | None:
 def waiting(
     unit: Sequence[TableName], tables: Tables, aligned_of: Mapping[TableName, AlignedVersions]
 ) -> tuple[Hold, ...]:
-    """Held until all that the unit reads is of its moment: what is above it may not be due yet, or have failed."""
+    """Held until all that the unit reads is of its moment: what is above it may not be due yet, or have failed; or it
+    is IMMEDIATE, and has just taken in what comes after that moment."""
     found = []
     for name in unit:
         aligned = aligned_of.get(name)
         for above in sorted(_above(name, tables).difference(unit)) if aligned is not None else ():
-            if above in aligned_of and not aligned_of[above].reached_by(tables[above]):
+            wanted = aligned_of.get(above, None if _waits(tables[above]) else aligned)
+            if wanted is not None and not wanted.reached_by(tables[above]):
                 text = f"it waits for '{above}', so that all that it reads is {aligned}"
                 found.append(
                     Hold(

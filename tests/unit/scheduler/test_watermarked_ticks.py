@@ -11,6 +11,7 @@ import pytest
 from spark_trickle.errors import ComputeError, UserError
 from spark_trickle.events import Noticed
 from spark_trickle.model.gate import GateChange
+from spark_trickle.model.stream_table import RefreshMode
 from spark_trickle.model.watermark import WatermarkColumn, WatermarkMode
 from spark_trickle.names import TableName
 from spark_trickle.ports import Broken
@@ -212,6 +213,27 @@ def test_a_report_waits_until_all_that_it_reads_is_of_one_moment(y: Yard) -> Non
     assert seen(y, "slow_report") == seen(y, "order_report") == versions(y, "orders", "lines")
 
 
+def test_what_is_immediate_and_caught_up_past_the_aligned_watermark_is_not_read_with_what_waits(y: Yard) -> None:
+    """Somebody wrote past us, so that the tick itself brings it further than the others may be."""
+    y.stream("at_once", "orders", refresh_mode=RefreshMode.IMMEDIATE)
+    y.stream("mixed", "at_once", "line_summary")
+    y.watermark_group("g", "orders", "lines", mode=WatermarkMode.HOLD_BACK)
+    for source in ("orders", "lines"):
+        y.advance(source, hour(1))
+    first = versions(y, "orders", "lines")
+    y.tick()
+    assert seen(y, "mixed") == first
+    y.write("orders")
+    for _ in range(2):
+        report = y.tick(1)
+        assert skipped(report) == {"mixed": ("watermark",)} and seen(y, "mixed") == first
+    assert seen(y, "at_once") == versions(y, "orders"), "as what is written through us"
+    y.write("lines")
+    for source in ("orders", "lines"):
+        y.advance(source, hour(2))
+    assert "mixed" in names(y.tick(1)) and seen(y, "mixed") == versions(y, "orders", "lines")
+
+
 def test_groups_that_share_stream_tables_are_brought_down_together(y: Yard) -> None:
     y.base("prices")
     y.stream("valued", "order_summary", "prices")
@@ -311,6 +333,22 @@ def test_a_value_too_far_back_for_its_delay_is_told_and_the_tick_goes_on(y: Yard
         "is too early for a delay of 1 day" in told
     )
     assert not y.catalog.watermarks().latest
+
+
+def test_why_tells_which_source_holds_the_others_back_and_stands_still(y: Yard) -> None:
+    y.stuck_after = timedelta(hours=1)
+    y.watermark_group("g", "orders", "lines", mode=WatermarkMode.HOLD_BACK)
+    for source in ("orders", "lines"):
+        y.advance(source, hour(1))
+    y.tick()
+    y.write("orders")
+    y.advance("orders", hour(2))
+    assert "stuck" not in str(y.why("order_report"))
+    y.tick(3700)
+    for name in ("order_report", "line_summary", "order_summary"):
+        answer = str(y.why(name))
+        assert "'lines' is at 2026-03-01 13:00:00.123456 UTC and has not advanced for 1h1m: it is stuck" in answer
+        assert "to do: advance_watermark('lines', ...) when it is loaded" in answer and "'orders' is at" not in answer
 
 
 def test_a_source_that_stands_still_is_told_once_and_once_that_it_goes_on(y: Yard) -> None:
