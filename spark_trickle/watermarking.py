@@ -121,8 +121,9 @@ class Watermarking:
     def status(self) -> list[report.WatermarkStatus]:
         with self.catalog.read() as conn:
             marks, tables = self.catalog.watermarks(conn), self.catalog.stream_tables(conn)
+            heads = self.catalog.pointers(sorted(marks.latest), conn)
         by_name = {table.name: table for table in tables}
-        return report.watermark_status(marks, by_name, self.clock.now(), self.stuck_after)
+        return report.watermark_status(marks, by_name, self.clock.now(), self.stuck_after, heads)
 
     def _require_base(self, name: TableName, conn: Connection) -> None:
         require_no_stream_table(name, {table.name for table in self.catalog.stream_tables(conn)})

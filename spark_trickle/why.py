@@ -267,7 +267,7 @@ def _waits(
 def _stuck(aligned: AlignedVersions, known: Known) -> list[Reason]:
     """The sources that hold others back, and have not advanced for long."""
     marks = known.cut.watermarks
-    states = [alignment(group, marks) for group in marks.groups if group.name in aligned.groups]
+    states = [alignment(group, marks, known.cut.pointers) for group in marks.groups if group.name in aligned.groups]
     slowest = {mark.source for state in states for mark in state.known if mark.watermark == state.complete_until}
     return [
         Reason(

@@ -151,7 +151,9 @@ def _advance(connection: Connection, change: Advance) -> bool:
     source = change.source
     location = change.location or existing(connection, source).location
     row = connection.execute(select(WATERMARKS).where(_is(WATERMARKS, source))).first()
-    if row is not None and change.watermark <= row.watermark:
+    before = None if row is None else _watermark(row)
+    former = before is not None and before.is_of_a_table_before(pointers.read(connection, [source]).get(source))
+    if row is not None and not former and change.watermark <= row.watermark:
         if change.watermark < row.watermark and not change.automatic:
             raise UserError(
                 f"the watermark of '{source}' cannot move backward: it is at {row.watermark:%Y-%m-%d %H:%M:%S.%f} UTC, "

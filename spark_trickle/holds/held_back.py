@@ -174,10 +174,12 @@ def _settle(groups: Sequence[WatermarkGroup], cut: Cut) -> tuple[AlignedVersions
 
 
 def _unready(group: WatermarkGroup, marks: Watermarks, cut: Cut) -> _Problem | None:
-    missing = alignment(group, marks).missing
-    if missing:
-        text = f"watermark group '{group.name}' is not ready: '{missing[0]}' has no watermark yet"
-        return _Problem(group, missing[0], text, f"advance_watermark('{missing[0]}', ...) when it is loaded")
+    state = alignment(group, marks, cut.pointers)
+    if state.missing:
+        text = f"watermark group '{group.name}' is not ready: {state.unready}"
+        return _Problem(
+            group, state.missing[0], text, f"advance_watermark('{state.missing[0]}', ...) when it is loaded"
+        )
     for source in group.sources:
         if not _own(source, marks, cut):
             gone = "does not exist" if source not in cut.pointers else "was made again since its watermark was advanced"

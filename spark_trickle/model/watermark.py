@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
-from spark_trickle.model.frontier import commit_number
+from spark_trickle.model.frontier import Pointer, commit_number
 from spark_trickle.model.gate import Gate
 from spark_trickle.names import TableName
 
@@ -54,6 +54,10 @@ class Watermark:
     advanced_by: str
     location: str
     """The version that reached it."""
+
+    def is_of_a_table_before(self, head: Pointer | None) -> bool:
+        """Whether it was said of a table that was dropped, and another was made under its name: versions begin anew."""
+        return head is not None and commit_number(self.location) > commit_number(head.location)
 
 
 @dataclass(frozen=True, slots=True)

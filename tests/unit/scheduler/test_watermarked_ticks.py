@@ -267,6 +267,29 @@ def test_a_table_that_was_made_again_needs_a_watermark_again(y: Yard) -> None:
     assert seen(y, "order_report")["orders"] == versions(y, "orders")["orders"]
 
 
+def test_a_table_that_was_made_again_is_not_ready_where_the_others_wait_either(y: Yard) -> None:
+    """Its watermark was of the table before, and may begin anew, earlier than that."""
+    y.watermark_group("g", "orders", "lines")
+    y.write("orders")
+    for source in ("orders", "lines"):
+        y.advance(source, hour(5))
+    y.tick()
+    before = seen(y, "order_report")
+    y.lake.make_again(T("orders"))
+    report = y.tick(1)
+    assert skipped(report) == {"order_report": ("watermark",)}
+    assert "'orders' was made again since its watermark was advanced" in report.skipped[0].reason
+    assert "'orders' was made again since" in str(y.why("order_report"))
+    assert seen(y, "order_report") == before
+    y.advance("orders", hour(1))
+    assert y.catalog.watermarks().latest[T("orders")].watermark == hour(1)
+    assert "14400 s apart" in y.tick(1).skipped[0].reason
+    with pytest.raises(UserError, match="cannot move backward"):
+        y.advance("orders", hour(0))
+    y.advance("orders", hour(5))
+    assert names(y.tick(1)) == ["order_report"]
+
+
 def test_a_column_advances_the_watermark_with_the_cut_that_it_was_found_in(y: Yard) -> None:
     y.watermark_group("g", "orders", "lines")
     y.catalog.set_watermark_column(
