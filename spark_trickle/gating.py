@@ -6,7 +6,7 @@ Whom gates hold is in `holds`; how they are kept is in `catalog.gates`.
 from __future__ import annotations
 
 import getpass
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from spark_trickle.errors import UserError
 from spark_trickle.events import Noticed, Observer
 from spark_trickle.holds import gate_report as report
 from spark_trickle.model.gate import GateChange, GateEvent
-from spark_trickle.names import INTERNAL_NAMESPACE, TableName
+from spark_trickle.names import INTERNAL_NAMESPACE, TableName, require_storable
 
 CALLS = ("gate_source", "ungate_source", "gate_sources", "ungate_sources")
 """What an engine and a transaction both have, and SQL can call in either."""
@@ -106,12 +106,14 @@ class GateCalls:
 
 def sources_named(sources: Sequence[str], named: Callable[[str], TableName]) -> list[TableName]:
     """The tables that a user named, each once."""
-    if isinstance(sources, str) or not sources:
+    if isinstance(sources, str) or not isinstance(sources, Collection) or not sources:
         raise UserError("no source is named", hint="Give a list of table names, such as ['orders', 'customers']")
     names = list(dict.fromkeys(named(source) for source in sources))
     for name in names:
         if name.namespace == INTERNAL_NAMESPACE:
             raise UserError(f"'{name}' holds state of a stream table and cannot be gated", hint="Gate its sources")
+        for part in (name.namespace, name.name):
+            require_storable(part, "a table name")
     return names
 
 

@@ -32,6 +32,9 @@ BY_PLACE = ("delta", "parquet", "orc", "csv", "json", "text")
 
 _PLACE = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:/")
 
+LONGEST = 255
+"""Characters that the catalog keeps of a name."""
+
 _ELSEWHERE = "\x1f"
 """Begins the namespace of a table of another catalog, and separates its levels, which may contain anything else: it is
 what Iceberg separates levels by where names travel.
@@ -195,7 +198,21 @@ def _show(part: str, *, dots: bool = False) -> str:
     return part if plain.replace("_", "a").replace("-", "a").replace(" ", "a").isalnum() else quote(part)
 
 
+def require_storable(name: str, what: str) -> None:
+    """UserError: not all databases that a catalog can be in could keep this name."""
+    if len(name) > LONGEST:
+        raise UserError(f"'{name[:20]}...' is not {what}: it has {len(name)} characters", hint=f"At most {LONGEST}")
+    _require_text(name, what)
+
+
+def _require_text(name: str, what: str) -> None:
+    if "\0" in name or (not name.isascii() and any("\ud800" <= each <= "\udfff" for each in name)):
+        raise UserError(f"{name!r} is not {what}: it has a character that no text has", hint="Write another")
+
+
 def _split(text: str) -> list[str]:
+    if not isinstance(text, str):
+        raise UserError(f"{text!r} is not a table name", hint="Write name or namespace.name, as text")
     parts: list[str] = []
     rest = text.strip()
     while True:
@@ -209,6 +226,7 @@ def _split(text: str) -> list[str]:
                 raise UserError(f"'{text}' is not a table name: a backtick in the middle of a part")
         if not part:
             raise UserError(f"'{text}' is not a table name: a part of it is empty. Write name or namespace.name")
+        _require_text(part, "a table name")
         parts.append(part)
         if not rest:
             return parts

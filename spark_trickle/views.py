@@ -59,6 +59,14 @@ class StreamTableStatus(Shown):
     mode_reason: str | None = None
     """Why each refresh computes it whole, if it does."""
 
+    @property
+    def said(self) -> str | None:
+        """All that is to be said of it besides numbers, nothing twice; None: nothing."""
+        blown = "its fuse has blown" if self.fuse is FuseCondition.BLOWN else None
+        whole = self.mode_reason if self.refresh_mode is not self.effective_mode else None
+        parts = [each for each in (self.status_reason, blown, self.held, self.diverged, whole) if each]
+        return "; ".join(each for each in parts if not any(each in other for other in parts if other != each)) or None
+
     def __repr__(self) -> str:
         return f"StreamTableStatus({self.name!r}: {self.status}, {self.effective_mode}, epoch {self.epoch})"
 

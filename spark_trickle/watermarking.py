@@ -6,6 +6,7 @@ Whom watermarks hold, and what is read at which, is in `holds`; how they are kep
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -19,7 +20,7 @@ from spark_trickle.holds import watermark_report as report
 from spark_trickle.model.frontier import Pointer, is_of_a_look
 from spark_trickle.model.schedule import parse_duration
 from spark_trickle.model.watermark import Advance, WatermarkColumn, WatermarkGroup, WatermarkMode
-from spark_trickle.names import TableName
+from spark_trickle.names import TableName, require_storable
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -34,6 +35,9 @@ CALLS = (
     "watermark_status",
 )
 """What SQL can call."""
+
+LONGEST = timedelta(days=36_525)
+NOTHING = re.compile(r"0+\s*[smhdw]?", re.IGNORECASE)
 
 ColumnCheck = Callable[[TableName, str], None]
 """UserError: that column of that table cannot advance a watermark."""
@@ -70,6 +74,7 @@ class Watermarking:
         wanted = sources_named(sources, self.named)
         if not isinstance(name, str) or not name.strip():
             raise UserError("a watermark group needs a name", hint="For example 'order_pipeline'")
+        require_storable(name, "a name of a group")
         if len(wanted) < 2:
             raise UserError(
                 f"watermark group '{name}' has one source: '{wanted[0]}'",
@@ -100,6 +105,8 @@ class Watermarking:
         name = self.named(source)
         if column is None:
             self.catalog.set_watermark_column(name, None)
+        elif not isinstance(column, str) or not column.strip():
+            raise UserError(f"{column!r} is not a column", hint="Name one of the table's; None: no longer by a column")
         else:
             wanted = WatermarkColumn(source=name, column=column, delay=span("delay", delay))
             with self.catalog.read() as conn:
@@ -114,8 +121,9 @@ class Watermarking:
     def status(self) -> list[report.WatermarkStatus]:
         with self.catalog.read() as conn:
             marks, tables = self.catalog.watermarks(conn), self.catalog.stream_tables(conn)
+            heads = self.catalog.pointers(sorted(marks.latest), conn)
         by_name = {table.name: table for table in tables}
-        return report.watermark_status(marks, by_name, self.clock.now(), self.stuck_after)
+        return report.watermark_status(marks, by_name, self.clock.now(), self.stuck_after, heads)
 
     def _require_base(self, name: TableName, conn: Connection) -> None:
         require_no_stream_table(name, {table.name for table in self.catalog.stream_tables(conn)})
@@ -199,24 +207,32 @@ def span(what: str, given: str | float | timedelta) -> timedelta:
     >>> span("tolerance", "0s"), span("tolerance", "5m"), span("delay", 1.5)
     (datetime.timedelta(0), datetime.timedelta(seconds=300), datetime.timedelta(seconds=1, microseconds=500000))
     """
-    if isinstance(given, timedelta):
-        found = given
-    elif isinstance(given, (int, float)) and not isinstance(given, bool):
-        found = timedelta(seconds=given)
-    elif not isinstance(given, str):
-        raise UserError(f"{what} cannot be {given!r}", hint="Write a duration, such as '0s', '30s' or '1h30m'")
-    elif given.strip().startswith("-"):
-        found = timedelta(seconds=-1)
-    elif given.strip().rstrip("smhdw").strip("0") == "" and given.strip():
-        found = timedelta()
-    else:
-        try:
-            found = parse_duration(given)
-        except UserError as err:
-            raise UserError(f"{what} cannot be '{given}'", hint="Write a duration, such as '0s' or '1h30m'") from err
+    try:
+        found = _span(given)
+    except OverflowError:
+        found = timedelta.max
+    except (UserError, ValueError) as err:
+        shown = f"'{given}'" if isinstance(given, str) else repr(given)
+        raise UserError(f"{what} cannot be {shown}", hint="Write a duration, such as '0s', '30s' or '1h30m'") from err
     if found < timedelta():
         raise UserError(f"{what} cannot be negative: {given}", hint="Write a duration, such as '0s' or '5m'")
+    if found > LONGEST:
+        raise UserError(f"{what} cannot be longer than a hundred years: {given}", hint="Write a duration, such as '5m'")
     return found
+
+
+def _span(given: object) -> timedelta:
+    """ValueError: it is none. OverflowError: it is longer than anything can be."""
+    if isinstance(given, timedelta):
+        return given
+    if isinstance(given, (int, float)) and not isinstance(given, bool):
+        return timedelta(seconds=given)
+    if not isinstance(given, str):
+        raise ValueError(given)
+    text = given.strip()
+    if text.startswith("-"):
+        return timedelta(seconds=-1)
+    return timedelta() if NOTHING.fullmatch(text) else parse_duration(text)
 
 
 def _mode(text: str) -> WatermarkMode:
@@ -238,4 +254,7 @@ def _moment(given: datetime | str) -> datetime:
         raise UserError(f"{given!r} is not a moment", hint="For example datetime.now(UTC), or '2026-03-01T12:00:00Z'")
     if found.tzinfo is None:
         raise UserError(f"{given} has no time zone", hint="For example 2026-03-01T12:00:00Z, or datetime.now(UTC)")
-    return found.astimezone(UTC)
+    try:
+        return found.astimezone(UTC)
+    except OverflowError as err:
+        raise UserError(f"{given} is not a moment of the years 1 to 9999", hint="In UTC it is before or after") from err

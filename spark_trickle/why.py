@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from spark_trickle.holds.aligned import AlignedVersions
+from spark_trickle.holds.alignment import alignment, stuck, stuck_text
 from spark_trickle.holds.held_back import held_back, waiting
 from spark_trickle.holds.rule import Held
 from spark_trickle.holds.rules import by_unit, held
@@ -244,7 +245,7 @@ def _waits(
         if aligned is not None and aligned.of(known.cut) is not known.cut:
             text = f"its sources are read {aligned}, and it has all of that"
             waits.append(Reason(text, "watermark_status() shows which source the others wait for", name))
-            return waits
+            return [*waits, *_stuck(aligned, known)]
         since = f" since its last refresh, at {_moment(table.last_refresh_at)}" if table.last_refresh_at else ""
         waits.append(Reason(f"nothing that it reads has changed{since}", _UP_TO_DATE, name))
         return waits
@@ -261,6 +262,20 @@ def _waits(
         text = f"its refreshes take longer than its schedule, so it waits {standing.slowed} times as long"
         waits.append(Reason(text, f"alter_stream_table('{name}', schedule=...) gives it a longer schedule", name))
     return waits
+
+
+def _stuck(aligned: AlignedVersions, known: Known) -> list[Reason]:
+    """The sources that hold others back, and have not advanced for long."""
+    marks = known.cut.watermarks
+    states = [alignment(group, marks, known.cut.pointers) for group in marks.groups if group.name in aligned.groups]
+    slowest = {mark.source for state in states for mark in state.known if mark.watermark == state.complete_until}
+    return [
+        Reason(
+            stuck_text(source, marks, known.now), f"advance_watermark('{source}', ...) when it is loaded", str(source)
+        )
+        for source in stuck(marks, known.now, known.stuck_after)
+        if source in slowest
+    ]
 
 
 def _heads(

@@ -207,6 +207,8 @@ def _prepare_sqlite(connection: sqlite3.Connection, busy_timeout_seconds: float)
 def _prepare_postgresql(connection: psycopg.Connection[Any], busy_timeout_seconds: float) -> None:
     # Reads wait for locks too: of whoever alters or locks Iceberg's tables.
     connection.execute("SELECT set_config('lock_timeout', %s, false)", [str(round(busy_timeout_seconds * 1000))])
+    # The driver reads moments in the session's time zone, and the last of them is past the year 9999 in some.
+    connection.execute("SELECT set_config('timezone', 'UTC', false)")
     connection.commit()
 
 

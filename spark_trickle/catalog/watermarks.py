@@ -151,7 +151,9 @@ def _advance(connection: Connection, change: Advance) -> bool:
     source = change.source
     location = change.location or existing(connection, source).location
     row = connection.execute(select(WATERMARKS).where(_is(WATERMARKS, source))).first()
-    if row is not None and change.watermark <= row.watermark:
+    before = None if row is None else _watermark(row)
+    former = before is not None and before.is_of_a_table_before(pointers.read(connection, [source]).get(source))
+    if row is not None and not former and change.watermark <= row.watermark:
         if change.watermark < row.watermark and not change.automatic:
             raise UserError(
                 f"the watermark of '{source}' cannot move backward: it is at {row.watermark:%Y-%m-%d %H:%M:%S.%f} UTC, "
@@ -205,7 +207,7 @@ def _floor(connection: Connection, source: TableName) -> datetime | None:
     """The earliest moment up to which a group of the source is complete: the version recorded there is still needed."""
     latest = {TableName(r.namespace, r.name): r.watermark for r in connection.execute(select(WATERMARKS))}
     found = [
-        min(latest[each] for each in group.sources) + group.tolerance
+        group.reach(min(latest[each] for each in group.sources))
         for group in read_groups(connection)
         if source in group.sources and all(each in latest for each in group.sources)
     ]

@@ -271,7 +271,7 @@ _STATUS: tuple[tuple[str, Callable[[StreamTableStatus], object]], ...] = (
     ("epoch", lambda s: s.epoch),
     ("errors", lambda s: s.consecutive_errors),
     ("reads", lambda s: s.sources),
-    ("reason", lambda s: s.status_reason or (s.mode_reason if s.refresh_mode is not s.effective_mode else None)),
+    ("reason", lambda s: s.said),
 )
 _HISTORY: tuple[tuple[str, Callable[[HistoryRow], object]], ...] = (
     ("started", lambda h: h.started_at),

@@ -79,7 +79,8 @@ class Dag:
         return next((circle for circle in self.circles() if table in circle), ())
 
     def way_round(self, circle: Iterable[TableName]) -> tuple[TableName, ...]:
-        """A way through a circle that ends where it began: each table is read by the one after it."""
+        """A way through a circle that ends where it began: each table is read by the one after it. Nothing, if it is
+        none any more."""
         members = set(circle)
         graph: rx.PyDiGraph[TableName, None] = rx.PyDiGraph()
         index = dict(zip(sorted(members), graph.add_nodes_from(sorted(members)), strict=True))
@@ -92,7 +93,7 @@ class Dag:
             ]
         )
         path = [graph[source] for source, _ in rx.digraph_find_cycle(graph)]
-        return (*path, path[0])
+        return (*path, *path[:1])
 
     def levels(self) -> dict[TableName, int]:
         """How many steps each table is from what it depends on at the farthest; base tables are at 0."""

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from spark_trickle.errors import AlreadyExistsError, NotFoundError, UserError
 from spark_trickle.model.groups import DeclaredGroup, Isolation
-from spark_trickle.names import TableName
+from spark_trickle.names import TableName, require_storable
 
 
 def declare(
@@ -23,6 +23,7 @@ def declare(
     """The group, if it can be."""
     if not isinstance(name, str) or not name.strip():
         raise UserError("a refresh group needs a name", hint="For example create_refresh_group('prices', ['a', 'b'])")
+    require_storable(name, "a name of a group")
     known = list(declared)
     if any(group.name == name for group in known):
         raise AlreadyExistsError("refresh group", name, hint=f"drop_refresh_group('{name}') removes it")

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from spark_trickle.holds.aligned import moment
 from spark_trickle.holds.rule import Readers, dependents, readers_of
 from spark_trickle.holds.stale import shown
+from spark_trickle.model.frontier import Pointer
 from spark_trickle.model.stream_table import RefreshMode, StreamTable
 from spark_trickle.model.watermark import Watermark, WatermarkGroup, Watermarks
 from spark_trickle.names import TableName
@@ -26,6 +27,8 @@ class Alignment:
     """Of its sources, the slowest first."""
     missing: tuple[TableName, ...]
     """Sources without a watermark: they are not ready."""
+    made_again: frozenset[TableName] = frozenset()
+    """Those of them whose watermark is of a table that was dropped."""
 
     @property
     def lag(self) -> timedelta | None:
@@ -41,11 +44,28 @@ class Alignment:
         """Up to when all of its sources are complete."""
         return None if self.missing or not self.known else self.known[0].watermark
 
+    @property
+    def unready(self) -> str | None:
+        """What is wrong with the first source that is not ready."""
+        if not self.missing:
+            return None
+        source = self.missing[0]
+        again = "was made again since its watermark was advanced"
+        return f"'{source}' {again if source in self.made_again else 'has no watermark yet'}"
 
-def alignment(group: WatermarkGroup, marks: Watermarks) -> Alignment:
-    found = (marks.latest[source] for source in group.sources if source in marks.latest)
-    known = sorted(found, key=lambda mark: (mark.watermark, mark.source))
-    return Alignment(group, tuple(known), tuple(source for source in group.sources if source not in marks.latest))
+
+def alignment(group: WatermarkGroup, marks: Watermarks, heads: Mapping[TableName, Pointer]) -> Alignment:
+    """How far apart the sources of a group are.
+
+    Args:
+        heads: where tables are now, as far as it is known.
+    """
+    found = [marks.latest[source] for source in group.sources if source in marks.latest]
+    former = frozenset(mark.source for mark in found if mark.is_of_a_table_before(heads.get(mark.source)))
+    own = [mark for mark in found if mark.source not in former]
+    known = sorted(own, key=lambda mark: (mark.watermark, mark.source))
+    ready = {mark.source for mark in known}
+    return Alignment(group, tuple(known), tuple(each for each in group.sources if each not in ready), former)
 
 
 def governed(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 
-from spark_trickle.model.fuse import ChangedRows, FuseState
+from spark_trickle.model.fuse import MOST_ROWS, ChangedRows, FuseState
 from spark_trickle.model.stream_table import Fuse, Options
 
 SENSITIVITY = 3.0
@@ -70,5 +70,6 @@ def _usual(known: Sequence[int], sensitivity: float, what: str) -> tuple[Limit, 
         return ()
     mean = sum(known) / len(known)
     deviation = sqrt(sum((each - mean) ** 2 for each in known) / len(known))
-    limit = int(max(FLOOR, mean + sensitivity * max(deviation, LEAST_DEVIATION * mean)))
+    usual = mean + sensitivity * max(deviation, LEAST_DEVIATION * mean)
+    limit = int(max(FLOOR, usual)) if usual < MOST_ROWS else MOST_ROWS
     return (Limit(limit, f"its last {len(known)} {what} {mean:,.0f} on average: up to {limit:,} are usual"),)

@@ -79,12 +79,14 @@ def aligned_for(table: StreamTable, at: Situation) -> AlignedVersions | None:
 def waiting(
     unit: Sequence[TableName], tables: Tables, aligned_of: Mapping[TableName, AlignedVersions]
 ) -> tuple[Hold, ...]:
-    """Held until all that the unit reads is of its moment: what is above it may not be due yet, or have failed."""
+    """Held until all that the unit reads is of its moment: what is above it may not be due yet, or have failed; or it
+    is IMMEDIATE, and has just taken in what comes after that moment."""
     found = []
     for name in unit:
         aligned = aligned_of.get(name)
         for above in sorted(_above(name, tables).difference(unit)) if aligned is not None else ():
-            if above in aligned_of and not aligned_of[above].reached_by(tables[above]):
+            wanted = aligned_of.get(above, None if _waits(tables[above]) else aligned)
+            if wanted is not None and not wanted.reached_by(tables[above]):
                 text = f"it waits for '{above}', so that all that it reads is {aligned}"
                 found.append(
                     Hold(
@@ -172,10 +174,12 @@ def _settle(groups: Sequence[WatermarkGroup], cut: Cut) -> tuple[AlignedVersions
 
 
 def _unready(group: WatermarkGroup, marks: Watermarks, cut: Cut) -> _Problem | None:
-    missing = alignment(group, marks).missing
-    if missing:
-        text = f"watermark group '{group.name}' is not ready: '{missing[0]}' has no watermark yet"
-        return _Problem(group, missing[0], text, f"advance_watermark('{missing[0]}', ...) when it is loaded")
+    state = alignment(group, marks, cut.pointers)
+    if state.missing:
+        text = f"watermark group '{group.name}' is not ready: {state.unready}"
+        return _Problem(
+            group, state.missing[0], text, f"advance_watermark('{state.missing[0]}', ...) when it is loaded"
+        )
     for source in group.sources:
         if not _own(source, marks, cut):
             gone = "does not exist" if source not in cut.pointers else "was made again since its watermark was advanced"
@@ -201,14 +205,15 @@ def _brought_down(
     while moving:
         moving = False
         for group in groups:
-            limit = min(found[source].watermark for source in group.sources) + group.tolerance
+            until = min(found[source].watermark for source in group.sources)
+            limit = group.reach(until)
             for source in group.sources:
                 if found[source].watermark <= limit:
                     continue
                 older = [each for each in recorded[source] if each.watermark <= limit]
                 if not older:
                     text = (
-                        f"watermark group '{group.name}' is complete until {moment(limit - group.tolerance)}, and no "
+                        f"watermark group '{group.name}' is complete until {moment(until)}, and no "
                         f"version of '{source}' is recorded for then or before"
                     )
                     return _Problem(group, source, text, "wait until the other sources have come further")

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from spark_trickle.holds.alignment import alignment, governed, stuck
 from spark_trickle.holds.rule import readers_of
+from spark_trickle.model.frontier import Pointer
 from spark_trickle.model.stream_table import StreamTable
 from spark_trickle.model.watermark import WatermarkGroup, WatermarkMode, Watermarks
 from spark_trickle.names import TableName
@@ -93,13 +94,17 @@ def watermark_group(group: WatermarkGroup) -> WatermarkGroupRow:
 
 
 def watermark_status(
-    marks: Watermarks, tables: Mapping[TableName, StreamTable], now: datetime, stuck_after: timedelta
+    marks: Watermarks,
+    tables: Mapping[TableName, StreamTable],
+    now: datetime,
+    stuck_after: timedelta,
+    heads: Mapping[TableName, Pointer],
 ) -> list[WatermarkStatus]:
     """By the names of the groups."""
     readers, standing = readers_of(tables.values()), stuck(marks, now, stuck_after)
     rows = []
     for group in marks.groups:
-        state = alignment(group, marks)
+        state = alignment(group, marks, heads)
         rows.append(
             WatermarkStatus(
                 group_name=group.name,

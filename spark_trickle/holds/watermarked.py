@@ -22,7 +22,7 @@ def by_watermarks(at: Situation) -> Held:
         return {}
     found: dict[TableName, list[Hold]] = defaultdict(list)
     for group in marks.groups:
-        state = alignment(group, marks)
+        state = alignment(group, marks, at.cut.pointers)
         if group.mode is WatermarkMode.GATE and not state.aligned:
             for name, ways in governed(group, at.cut.tables, at.who_reads()).items():
                 found[name].append(_hold(name, ways, state, at))
@@ -35,7 +35,7 @@ def _hold(name: TableName, ways: Mapping[TableName, TableName], state: Alignment
     group, marks = state.group, at.cut.watermarks
     cause = state.missing[0] if state.missing else state.known[0].source
     if state.missing:
-        what = gist = f"watermark group '{group.name}' is not ready: '{cause}' has no watermark yet"
+        what = gist = f"watermark group '{group.name}' is not ready: {state.unready}"
         step = f"advance_watermark('{cause}', ...) when it is loaded"
     else:
         slow, fast = state.known[0], state.known[-1]

@@ -11,6 +11,8 @@ from spark_trickle.names import TableName
 
 WINDOW = 20
 """So many of the last changes are remembered."""
+MOST_ROWS = 2**63 - 1
+"""No ceiling is higher."""
 
 
 class FuseAction(StrEnum):

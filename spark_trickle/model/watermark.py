@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
-from spark_trickle.model.frontier import commit_number
+from spark_trickle.model.frontier import Pointer, commit_number
 from spark_trickle.model.gate import Gate
 from spark_trickle.names import TableName
 
@@ -23,6 +23,11 @@ class WatermarkMode(StrEnum):
     """They read all of them as they were at the moment up to which all are complete."""
 
 
+FIRST_MOMENT = datetime.min.replace(tzinfo=UTC)
+LAST_MOMENT = datetime.max.replace(tzinfo=UTC)
+"""There is no later one: a source that is complete until then never changes any more."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatermarkGroup:
     """Sources that belong together in time."""
@@ -33,6 +38,10 @@ class WatermarkGroup:
     """How far apart they may be."""
     mode: WatermarkMode = WatermarkMode.GATE
     created_at: datetime
+
+    def reach(self, slowest: datetime) -> datetime:
+        """How far its sources may be while the slowest one is there."""
+        return LAST_MOMENT if LAST_MOMENT - slowest < self.tolerance else slowest + self.tolerance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +54,10 @@ class Watermark:
     advanced_by: str
     location: str
     """The version that reached it."""
+
+    def is_of_a_table_before(self, head: Pointer | None) -> bool:
+        """Whether it was said of a table that was dropped, and another was made under its name: versions begin anew."""
+        return head is not None and commit_number(self.location) > commit_number(head.location)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -23,13 +23,14 @@ from spark_trickle.model.standing import Standing
 from spark_trickle.model.stream_table import Fuse, Options, RefreshMode, Status, StreamTable
 from spark_trickle.names import INTERNAL_NAMESPACE, TableName, is_internal, no_stream_table, other_spelling, quote
 from spark_trickle.ports import Analysis, CatalogPort, Lake, Workbench
+from spark_trickle.refresh.circular import check_circles
 from spark_trickle.refresh.fixpoint import empty_all
 from spark_trickle.refresh.options import with_options
 from spark_trickle.refresh.publishing import swaps_of
 from spark_trickle.refresh.request import MemberResult
 from spark_trickle.refresh.resolve import redefined
 from spark_trickle.refresh.run import Refresher, dag_of
-from spark_trickle.refresh.together import check_circles, stage_columns
+from spark_trickle.refresh.together import stage_columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class Definitions:
         """Make several that may read each other, all or none."""
         cut = self.catalog.cut()
         for name in queries:
-            _require_new(name, cut)
+            _require_new(name, cut, queries)
         with self.lake.workbench(cut) as bench:
             made = self._defined(cut, bench, queries, options, meaning)
             situation = Situation(cut=replace(cut, tables={**cut.tables, **made}), now=self.clock.now())
@@ -358,17 +359,18 @@ def _taking_over(table: StreamTable, altered: StreamTable, *, same_query: bool) 
     )
 
 
-def _require_new(name: TableName, cut: Cut) -> None:
+def _require_new(name: TableName, cut: Cut, beside: Collection[TableName]) -> None:
     """UserError: there cannot be a new stream table of this name."""
     if is_internal(name):
         raise UserError(
             f"'{name}' would be in namespace {INTERNAL_NAMESPACE}, which holds internal state of stream tables",
             hint="Choose another namespace",
         )
-    other = other_spelling(name, (*cut.tables, *cut.pointers))
+    other = other_spelling(name, (*cut.tables, *cut.pointers, *beside))
     if other is not None and name not in cut.tables:
+        there = "which is made with it" if other in beside else "which exists"
         raise UserError(
-            f"'{name}' differs from '{other}', which exists, by upper and lower case only",
+            f"'{name}' differs from '{other}', {there}, by upper and lower case only",
             hint="Choose another name: not all that read tables would tell the two apart",
         )
     if name in cut.tables:

@@ -25,6 +25,7 @@ from spark_trickle.model.refresh import Action, Outcome, RefreshOutcome
 from spark_trickle.model.stream_table import RefreshMode, Status, StreamTable
 from spark_trickle.names import TableName
 from spark_trickle.ports import Broken, Staged, Workbench
+from spark_trickle.refresh.circular import check_again
 from spark_trickle.refresh.decide import NOTHING_CHANGED, Rebuild
 from spark_trickle.refresh.looking import Look, changed_sources, follow, frontier_here, look, summary_of
 from spark_trickle.refresh.member import diverging, fitting
@@ -44,6 +45,7 @@ def refresh_circle(
     """
     circle = _Circle(bench, request, notify, limit, [_Member(table) for table in tables])
     found = circle.look()
+    check_again(bench, [each.table for each in found])
     anew = _start_over(found, request)
     if anew is None and not any(each.windows for each in found):
         return circle.results(None)
@@ -226,7 +228,9 @@ class _Circle:
 
     def _path(self) -> tuple[object, ...]:
         flow = data_flow(member.table for member in self.members)
-        return flow.way_round(member.table.name for member in self.members)
+        names = tuple(member.table.name for member in self.members)
+        # A view may have been redefined so that they are no circle any more.
+        return flow.way_round(names) or names
 
 
 def empty_all(

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from spark_trickle.errors import UserError
+from spark_trickle.model.fuse import MOST_ROWS
 from spark_trickle.model.schedule import parse_schedule
 from spark_trickle.model.stream_table import (
     BootstrapGating,
@@ -57,6 +58,8 @@ def _read(name: str, value: object) -> object:
         return _sensitivity(value)
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
         raise UserError(f"{name} must be a whole number of rows that is not negative, or None, not {value!r}")
+    if isinstance(value, int) and value > MOST_ROWS:
+        raise UserError(f"{name} cannot be more than {MOST_ROWS:,}, and is {value!r}", hint="None: there is no ceiling")
     return value
 
 

@@ -15,11 +15,11 @@ from spark_trickle.errors import (
     CycleError,
     FuseBlownError,
     HeldError,
-    NotConvergedError,
     StreamTableError,
     SuspendedError,
     TransientError,
     UnavailableError,
+    UserError,
 )
 from spark_trickle.events import Noticed, Observer, RefreshFailed, RefreshFinished, Retrying, Step, StepReached
 from spark_trickle.graph.dag import Dag
@@ -356,8 +356,10 @@ class Refresher:
             rows.append(history_row(outcome, request, table.epoch, error=f"{err.kind}: {err}"))
             if part is Outcome.FAILED:
                 self.notify(RefreshFailed(str(table.name), str(err), trace_of(err)))
+        # As the scheduler would; what was asked for in a way that cannot be is no failure of the circle.
+        for_good = not err.retryable and not isinstance(err, UserError)
         try:
-            if isinstance(err, NotConvergedError):
+            if isinstance(rounds, int) and for_good:
                 self._give_up([table for table in unit if part_in(err, table, unit)[0] is Outcome.FAILED], rows, err)
             else:
                 self.catalog.record(rows)
@@ -367,7 +369,7 @@ class Refresher:
                 self.notify(Noticed(str(table.name), f"its failure is not in the history: {unrecorded}"))
 
     def _give_up(self, circle: Sequence[StreamTable], rows: Sequence[HistoryRow], err: StreamTableError) -> None:
-        """A circle that does not come to rest will not do so by being asked again: it is in error until resumed."""
+        """A circle that does not come to rest, or fails of what will not pass, is in error until resumed."""
         now = self.clock.now()
         failed = tuple(
             replace(table, status=Status.ERROR, status_reason=f"{err.kind}: {err}", status_since=now)

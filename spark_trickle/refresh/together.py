@@ -1,4 +1,4 @@
-"""Stream tables that are defined together and may read each other: what columns they have, and whether they may.
+"""Stream tables that are defined together and may read each other: what columns they have.
 
 Spark tells the columns of a query from the tables that it reads. Where those are tables that are being made, they are
 staged without rows first, by what is known of them: the branches of a UNION that read no other. Then each is looked at
@@ -7,15 +7,14 @@ as a whole, again and again, until no type changes any more.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from spark_trickle.errors import CycleError, NotMonotoneError, SqlError, UserError
-from spark_trickle.graph.dag import data_flow
+from spark_trickle.errors import SqlError, UserError
 from spark_trickle.model.meaning import Meaning
-from spark_trickle.model.stream_table import RefreshMode, StreamTable
+from spark_trickle.model.stream_table import StreamTable
 from spark_trickle.names import LAKE, TableName
-from spark_trickle.ports import Analysis, Workbench
+from spark_trickle.ports import Workbench
 from spark_trickle.refresh.fixpoint import empty_all
 from spark_trickle.sql.branches import named, without
 
@@ -45,46 +44,6 @@ def stage_columns(bench: Workbench, drafts: Sequence[StreamTable]) -> None:
             raise _untold([draft for draft in drafts if draft.name in unknown], reads)
         unknown -= {draft.name for draft in ready}
     empty_all(bench, drafts)
-
-
-def check_circles(
-    tables: Mapping[TableName, StreamTable],
-    analyses: Mapping[TableName, Analysis],
-    *,
-    allowed: bool,
-) -> None:
-    """Whether the circles may be that some stream tables are in.
-
-    Args:
-        tables: all that there will be.
-        analyses: of those whose definitions are new, as far as they are known.
-    """
-    flow = data_flow(tables.values())
-    for circle in flow.circles():
-        if not set(circle) & set(analyses):
-            continue
-        path = flow.way_round(circle)
-        if not allowed:
-            raise CycleError(path)
-        for name in circle:
-            _check_mode(path, tables[name])
-        for name in (each for each in circle if each in analyses):
-            found = analyses[name].obstacles
-            for source in flow.sources(name):
-                if source in circle and source in found:
-                    raise NotMonotoneError(path, name, source, found[source])
-
-
-def _check_mode(path: Iterable[object], table: StreamTable) -> None:
-    mode = table.effective_mode
-    if mode is RefreshMode.DIFFERENTIAL:
-        return
-    because = f" ({table.mode_reason})" if table.mode_reason else ""
-    raise UserError(
-        f"the circle {' -> '.join(map(str, path))} is not possible: '{table.name}' is kept in {mode} mode{because}",
-        hint="Members of a circle are kept in DIFFERENTIAL mode",
-        facts={"name": str(table.name), "mode": mode.value},
-    )
 
 
 def _by_branches(bench: Workbench, draft: StreamTable, unknown: Collection[TableName]) -> bool:

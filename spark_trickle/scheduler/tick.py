@@ -228,6 +228,7 @@ class Tick:
         # The wait begins when it failed; in whole seconds, so that a quick tick is at its moment.
         ended = self.now + timedelta(seconds=int(self._elapsed()))
         failures, rows = [], []
+        rounds = err.facts.get("rounds")
         for table in members:
             status, reason = part_in(err, table, members)
             if status is not Outcome.FAILED:
@@ -236,7 +237,8 @@ class Tick:
             wait = None if not err.retryable else ended + delay(table.consecutive_errors + 1, self.world.chance())
             failure = Failure(table=table.name, error=text, at=self.now, permanent=not err.retryable, retry_at=wait)
             failures.append(failure)
-            rows.append(self._row(table, Outcome.FAILED, group, None, error=text))
+            failed = self._row(table, Outcome.FAILED, group, None, error=text)
+            rows.append(replace(failed, fixpoint_iteration=rounds if isinstance(rounds, int) else None))
             self.failed.append(Failed(name=str(table.name), error=text, group=group))
             self.world.notify(RefreshFailed(str(table.name), str(err), trace_of(err)))
         self.memory.forget_standings()

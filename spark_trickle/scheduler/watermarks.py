@@ -14,7 +14,7 @@ from spark_trickle.events import Noticed, Observer
 from spark_trickle.holds.aligned import moment
 from spark_trickle.holds.alignment import stuck, stuck_text
 from spark_trickle.model.publication import Cut, Publication
-from spark_trickle.model.watermark import Advance, Looked, ToldStuck, WatermarkChange, WatermarkColumn
+from spark_trickle.model.watermark import FIRST_MOMENT, Advance, Looked, ToldStuck, WatermarkChange, WatermarkColumn
 from spark_trickle.ports import Broken
 from spark_trickle.refresh.run import Refresher
 
@@ -94,6 +94,10 @@ def _looked(
     looked = Looked(source, location)
     if isinstance(found, Broken):
         once.wrong(f"its watermark is not advanced by column '{column.column}': {found.reason}")
+        return [looked]
+    if found is not None and found - FIRST_MOMENT < column.delay:
+        early = f"its largest value, {found}, is too early for a delay of {column.delay}"
+        once.wrong(f"its watermark is not advanced by column '{column.column}': {early}")
         return [looked]
     once.right()
     if found is None:

@@ -39,7 +39,8 @@ class Reporter:
 
     def watermark_status(self) -> list[WatermarkStatus]:
         stuck = timedelta(seconds=self.settings.watermark_holdback_timeout)
-        return watermark_status(self.moment.known.cut.watermarks, self.moment.tables, self.moment.now, stuck)
+        cut = self.moment.known.cut
+        return watermark_status(cut.watermarks, self.moment.tables, self.moment.now, stuck, cut.pointers)
 
     def fuse_status(self) -> list[FuseStatus]:
         return fuse_status(self.moment.tables.values(), self.settings.fuse_default_ceiling)

@@ -6,13 +6,17 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, make_url, text
 from sqlalchemy.exc import DBAPIError
 
 from spark_trickle.catalog import pointers
+from spark_trickle.catalog.catalog import Catalog
 from spark_trickle.catalog.database import Database
 from spark_trickle.errors import CommitUnknownError, ConfigError, InternalError, UnavailableError
+from spark_trickle.model.publication import Swap
+from spark_trickle.model.watermark import LAST_MOMENT, Advance
 from spark_trickle.names import TableName
+from tests.support.catalog_values import NOON
 from tests.support.postgres import Cluster
 
 ORDERS = TableName("default", "orders")
@@ -42,6 +46,19 @@ def test_a_connection_that_breaks_at_commit_leaves_the_outcome_unknown(
         pointers.swap(connection, ORDERS, None, "m1")
         end_session_of(connection, postgres_cluster)
     assert locations(database) == []
+
+
+def test_moments_at_the_end_of_time_are_read_on_a_server_of_another_time_zone(
+    postgres_url: str, postgres_cluster: Cluster
+) -> None:
+    """There it is the year 10000 already, which Python does not know: nobody could read the catalog any more."""
+    name = make_url(postgres_url).database
+    postgres_cluster.execute(f"ALTER DATABASE {name} SET timezone TO 'Pacific/Kiritimati'")
+    catalog = Catalog.open(postgres_url)
+    catalog.swap([Swap(ORDERS, None, "00000-x.metadata.json")])
+    catalog.change_watermarks([Advance(source=ORDERS, watermark=LAST_MOMENT, at=NOON, by="etl")])
+    assert catalog.cut().watermarks.latest[ORDERS].watermark == LAST_MOMENT
+    catalog.close()
 
 
 def test_a_connection_that_breaks_before_commit_is_an_ordinary_failure(

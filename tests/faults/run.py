@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from spark_trickle.catalog.catalog import Catalog
 from spark_trickle.engine import Engine
 from spark_trickle.holds.gate_report import BootstrapGateStatus
-from spark_trickle.model.frontier import Pin
+from spark_trickle.model.frontier import Pin, commit_number
 from spark_trickle.model.fuse import FuseAction
 from spark_trickle.model.refresh import Outcome
 from spark_trickle.model.stream_table import Status
@@ -32,6 +32,8 @@ class Closed:
     """A gate that was closed for a while: whoever read the lake at these generations has seen that it is."""
 
     gate: BootstrapGateStatus
+    head: int
+    """The version of the source, read after it was closed."""
     since: int
     """Read after it was closed."""
     until: int
@@ -137,6 +139,14 @@ class Run:
             self.violations.append(f"'{name}' is not its query's answer at its frontier: {found.sample}")
         self.counts["verified"] += 1
 
+    def head(self, source: str) -> int:
+        """The version of a source."""
+        catalog, name = Catalog.open(self.catalog), TableName.parse(source)
+        try:
+            return commit_number(catalog.pointers([name])[name].location)
+        finally:
+            catalog.close()
+
     def generation(self) -> int:
         catalog = Catalog.open(self.catalog)
         try:
@@ -146,7 +156,8 @@ class Run:
 
     def gates_held(self) -> None:
         """Whether a scheduler refreshed anything at a cut that has a gate which holds it. The moment at which it did
-        tells nothing: a unit late in a tick reads what the tick read at its start."""
+        tells nothing: a unit late in a tick reads what the tick read at its start. But then it has nothing of what was
+        written behind the gate."""
         catalog = Catalog.open(self.catalog)
         done = catalog.history(limit=None)
         catalog.close()
@@ -161,8 +172,12 @@ class Run:
                 if closed.since <= row.generation <= closed.until:
                     wrong = f"'{row.name}' was refreshed at a cut at which '{closed.gate.source_table}' is gated"
                     self.violations += [wrong] if wrong not in self.violations else []
-                began_behind = closed.gate.gated_at < row.started_at and row.generation < closed.since
-                before += began_behind
+                if closed.gate.gated_at < row.started_at and row.generation < closed.since:
+                    before += 1
+                    pin = row.frontier.of(TableName.parse(closed.gate.source_table))
+                    if pin is not None and commit_number(pin.location) > closed.head:
+                        wrong = f"'{row.name}' has what was written behind the gate of '{closed.gate.source_table}'"
+                        self.violations += [wrong] if wrong not in self.violations else []
         self.counts["behind a gate, of a cut before it"] = before
 
     def mend(self, engine: Engine, action: FuseAction | None = None) -> None:

@@ -24,7 +24,6 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_trickle.catalog.catalog import Catalog
 from spark_trickle.engine import Engine
 from spark_trickle.errors import StreamTableError
 from spark_trickle.model.frontier import commit_number
@@ -183,10 +182,10 @@ class Trouble:
         """Who reads the lake while the gate is closed leaves all that depends on it as it is."""
         source = self.dice.choice((*ladder.SOURCES, *market.SOURCES))
         engine.gate_source(source)
-        closed = self.run.generation()
+        closed, head = self.run.generation(), self.run.head(source)
         self.run.over.wait(5 + 10 * self.dice.random())
         (gate,) = (row for row in engine.bootstrap_gate_status() if row.gated)
-        self.run.gates.append(Closed(gate, since=closed, until=self.run.generation()))
+        self.run.gates.append(Closed(gate, head=head, since=closed, until=self.run.generation()))
         engine.ungate_source(source)
         self.run.gates_held()
 
@@ -194,9 +193,7 @@ class Trouble:
         """A change that is too large; what has blown stays as it is for a while."""
         with self.run.turn:
             source, fused = self.run.market.flood(engine)
-            catalog = Catalog.open(self.run.catalog)
-            head = commit_number(catalog.pointers([TableName.parse(source)])[TableName.parse(source)].location)
-            catalog.close()
+            head = self.run.head(source)
         end = time.monotonic() + PROGRESS_SECONDS
         while not self.run.over.wait(0.2):
             found = [table for table in engine.stream_tables() if str(table.name) in fused]

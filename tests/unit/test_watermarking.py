@@ -50,6 +50,10 @@ def test_watermarks_are_advanced_and_listed(engine: Engine) -> None:
         ("orders", "2026-03-01 12:00", "has no time zone"),
         ("orders", "noon", "'noon' is not a moment"),
         ("orders", 5, "5 is not a moment"),
+        ("orders", "9999-12-31T23:59:59-14:00", "9999-12-31T23:59:59-14:00 is not a moment of the years 1 to 9999"),
+        ("orders", datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=1))), "is not a moment of the years 1 to 9999"),
+        (None, NOON, "None is not a table name"),
+        (5, NOON, "5 is not a table name"),
         ("nowhere", NOON, "table 'nowhere' does not exist"),
         ("report", NOON, "'report' is a stream table"),
     ],
@@ -86,6 +90,14 @@ def test_a_group_is_declared_listed_and_dropped(engine: Engine) -> None:
         (["orders", "lines"], {"tolerance": "-5s"}, "tolerance cannot be negative"),
         (["orders", "lines"], {"tolerance": -1}, "tolerance cannot be negative"),
         (["orders", "lines"], {"tolerance": "soon"}, "tolerance cannot be 'soon'"),
+        (["orders", "lines"], {"tolerance": "s"}, "tolerance cannot be 's'"),
+        (["orders", "lines"], {"tolerance": float("nan")}, "tolerance cannot be nan"),
+        (["orders", "lines"], {"tolerance": float("inf")}, "tolerance cannot be longer than a hundred years: inf"),
+        (["orders", "lines"], {"tolerance": 1e300}, "tolerance cannot be longer than a hundred years"),
+        (["orders", "lines"], {"tolerance": "99999999999w"}, "tolerance cannot be longer than a hundred years"),
+        (["orders", "lines"], {"tolerance": timedelta.max}, "tolerance cannot be longer than a hundred years"),
+        (5, {}, "no source is named"),
+        ([None, "orders"], {}, "None is not a table name"),
         (["orders", "lines"], {"mode": "wait"}, "mode cannot be 'wait'. Choose one of 'gate', 'hold_back'"),
     ],
 )
@@ -95,6 +107,28 @@ def test_a_wrong_group_is_refused_and_changes_nothing(
     with pytest.raises(UserError, match=error):
         engine.create_watermark_group("pipeline", sources, **options)
     assert engine.watermark_groups() == []
+
+
+@pytest.mark.parametrize("name", ["x" * 256, "a\0b", "\udc80"])
+def test_a_group_has_a_name_that_every_database_can_keep(engine: Engine, name: str) -> None:
+    with pytest.raises(UserError, match="is not a name of a group: it has"):
+        engine.create_watermark_group(name, ["orders", "lines"])
+    with pytest.raises(UserError, match="is not a table name: it has"):
+        engine.gate_source(f"`{name}`")
+    engine.create_watermark_group("it's; DROP -- \"Ü\n.", ["orders", "lines"])
+    assert [row.group_name for row in engine.watermark_status()] == ["it's; DROP -- \"Ü\n."]
+
+
+def test_watermarks_at_the_end_of_time_are_as_far_apart_as_any(engine: Engine) -> None:
+    """A source that never changes any more is said to be complete for ever."""
+    engine.create_watermark_group("pipeline", ["orders", "lines"], tolerance="3d", mode="hold_back")
+    last = datetime.max.replace(tzinfo=UTC)
+    engine.advance_watermark("orders", last)
+    engine.advance_watermark("lines", last - timedelta(days=1))
+    assert engine.watermark_status()[0].aligned
+    assert "at 9999-12-30 23:59:59.999999 UTC, the aligned watermark" in str(engine.why("report"))
+    engine.advance_watermark("lines", last)
+    assert engine.watermark_status()[0].lag_secs == 0
 
 
 def test_two_groups_of_one_name_are_refused_and_a_source_may_be_in_several(engine: Engine) -> None:
@@ -122,6 +156,9 @@ def test_status_tells_how_far_apart_they_are_and_whom_that_concerns(engine: Engi
 
 def test_no_column_can_be_forgotten_without_spark(engine: Engine) -> None:
     assert engine.set_watermark_column("orders", None) is None
+    for wrong in ("", " ", 5):
+        with pytest.raises(UserError, match=r"is not a column\. Name one"):
+            engine.set_watermark_column("orders", wrong)  # type: ignore[arg-type]
 
 
 def test_why_tells_the_group_in_numbers_and_what_to_do(engine: Engine) -> None:

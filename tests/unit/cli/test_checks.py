@@ -122,6 +122,12 @@ def test_the_scheduler_tells_programs_one_document_a_line(lake: Path, capfd: pyt
         ("history('x') shows the errors", "`trickle history x` shows the errors"),
         ("alter_stream_table('t', schedule=...) helps", "`trickle alter t --schedule ...` helps"),
         ("Drop those first, or use cascade=True (SQL: CASCADE)", "Drop those first, or use --cascade"),
+        ("reset_fuse('a b', 'apply') takes it in", "`trickle fuse reset 'a b' --action apply` takes it in"),
+        ("advance_watermark('t', ...) when it is loaded", "`trickle watermark advance t ...` when it is loaded"),
+        ("fuse_status() lists them", "`trickle fuse` lists them"),
+        ("watermark_groups() lists them", "`trickle watermark list --groups` lists them"),
+        ("watermarks() lists them", "`trickle watermark list` lists them"),
+        ("watermark_status() shows which", "`trickle watermark` shows which"),
         ("nothing of that kind", "nothing of that kind"),
     ],
 )

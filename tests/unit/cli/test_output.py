@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from typing import Any
+
+import pytest
 
 from spark_trickle.cli.output import JsonOutput, Rows, TextOutput, aligned
 from spark_trickle.errors import CycleError
+from spark_trickle.holds.fuse_report import FuseCondition
 from spark_trickle.model.frontier import Frontier
 from spark_trickle.model.refresh import Action, Outcome, RefreshOutcome, Verification
 from spark_trickle.model.stream_table import RefreshMode, Status
@@ -59,6 +64,24 @@ def test_status_is_a_table_of_aligned_lines_when_not_a_terminal() -> None:
         "t       ACTIVE  DIFFERENTIAL (AUTO)  1m        never               42      3       0  sales, shops",
         "s       ACTIVE  DIFFERENTIAL (AUTO)  1m        10d ago    no       42      3       0  sales, shops",
     ]
+
+
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        ({"fuse": "blown"}, "its fuse has blown"),
+        ({"fuse": "blown", "held": "its fuse has blown: 11 rows"}, "its fuse has blown: 11 rows"),
+        ({"fuse": "blown", "held": "source 'a' is gated"}, "its fuse has blown; source 'a' is gated"),
+        ({"diverged": "it has not equalled its query since then"}, "it has not equalled its query since then"),
+        ({"status_reason": "a bug", "held": "it is in error: a bug"}, "it is in error: a bug"),
+        ({"effective_mode": RefreshMode.FULL, "mode_reason": "RANK()", "held": "gated"}, "gated; RANK()"),
+    ],
+)
+def test_status_says_what_holds_a_stream_table_and_that_it_does_not_equal_its_query(
+    known: dict[str, Any], said: str
+) -> None:
+    lines = text([replace(status("t", 0), **{**known, "fuse": FuseCondition(known.get("fuse", "armed"))})]).splitlines()
+    assert lines[1].endswith(f"  {said}")
 
 
 def test_plain_lines_have_neither_borders_nor_colour_codes() -> None:

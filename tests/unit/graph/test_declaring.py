@@ -32,6 +32,13 @@ def test_a_group_needs_a_name(name: object) -> None:
         declared(name)
 
 
+@pytest.mark.parametrize("name", ["x" * 256, "a\0b", "\udc80"])
+def test_a_name_can_be_kept_by_every_database(name: str) -> None:
+    with pytest.raises(UserError, match="is not a name of a group: it has"):
+        declared(name)
+    assert declared("é" * 255).name == "é" * 255
+
+
 def test_a_name_is_taken_once() -> None:
     with pytest.raises(AlreadyExistsError, match=r"refresh group 'old' already exists.*drop_refresh_group\('old'\)"):
         declared("old")

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from spark_trickle.errors import SuspendedError
+from spark_trickle.errors import ComputeError, SchemaChangedError, SuspendedError, UserError
 from spark_trickle.fusing import Fusing
+from spark_trickle.model.meaning import Meaning
 from spark_trickle.model.refresh import Action, Outcome
-from spark_trickle.model.stream_table import Fuse, Status
+from spark_trickle.model.stream_table import Fuse, Options, Status
 from spark_trickle.model.watermark import WatermarkMode
 from spark_trickle.names import TableName
 from tests.support.catalog_values import NOON
@@ -56,6 +57,16 @@ def test_a_circle_is_due_with_its_fastest_member(tmp_path: Path) -> None:
         assert names(y.tick(6)) == ["a", "b", "after"]
 
 
+def test_those_that_are_made_together_differ_by_more_than_case(tmp_path: Path) -> None:
+    with yard(tmp_path) as y:
+        y.base("orders")
+        with pytest.raises(
+            UserError, match="'a' differs from 'A', which is made with it, by upper and lower case only"
+        ):
+            y.definitions.create_all({T("a"): "orders A", T("A"): "a"}, Options(), meaning=Meaning(), initialize=True)
+        assert y.catalog.stream_tables() == ()
+
+
 def test_what_holds_one_member_holds_the_circle(tmp_path: Path) -> None:
     with yard(tmp_path) as y:
         ring(y)
@@ -92,8 +103,34 @@ def test_a_member_that_fails_fails_the_circle_and_nothing_is_published(tmp_path:
         tables = {str(table.name): table for table in y.catalog.stream_tables()}
         assert tables["a"].status is tables["b"].status is Status.ERROR
         assert tables["after"].status is Status.ACTIVE
+        assert {row.name: row.fixpoint_iteration for row in y.catalog.history(limit=2)} == {"a": 0, "b": 0}
         y.failing.clear()
         y.definitions.resume(T("a"))
+        assert names(y.tick(10)) == ["a", "b", "after"]
+
+
+def test_a_member_that_fails_by_hand_fails_the_circle_as_under_the_scheduler(tmp_path: Path) -> None:
+    with yard(tmp_path) as y:
+        ring(y)
+        y.tick()
+        before = y.holds("a")
+        for failing, error, status in (
+            ("transient", ComputeError, Status.ACTIVE),
+            ("permanent", SchemaChangedError, Status.ERROR),
+        ):
+            y.write("orders")
+            y.failing["b"] = failing
+            with pytest.raises(error):
+                y.refresher.refresh([T("a")], None)
+            assert y.holds("a") == y.holds("b") == before
+            tables = {str(table.name): table for table in y.catalog.stream_tables()}
+            assert tables["a"].status is tables["b"].status is status
+            assert tables["after"].status is Status.ACTIVE
+        assert "in round 1 of the circle a -> b -> a" in (tables["a"].status_reason or "")
+        assert [row.fixpoint_iteration for row in y.catalog.history(limit=2)] == [0, 0]
+        assert set(skipped(y.tick(10))) >= {"a", "b"}
+        y.failing.clear()
+        y.definitions.resume(T("b"))
         assert names(y.tick(10)) == ["a", "b", "after"]
 
 

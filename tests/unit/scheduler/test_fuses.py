@@ -11,7 +11,7 @@ import pytest
 from spark_trickle.errors import FuseBlownError, UserError
 from spark_trickle.events import FuseBlown, Noticed
 from spark_trickle.fusing import Fusing
-from spark_trickle.model.fuse import ChangedRows
+from spark_trickle.model.fuse import MOST_ROWS, ChangedRows
 from spark_trickle.model.refresh import Action
 from spark_trickle.model.stream_table import Fuse, StreamTable
 from spark_trickle.names import TableName
@@ -266,9 +266,20 @@ def test_what_cannot_be_is_refused(y: Yard) -> None:
         fusing(y).reset("a", "apply")
     with pytest.raises(UserError, match="stream table 'nothing' does not exist"):
         fusing(y).reset("nothing", "apply")
+    with pytest.raises(UserError, match=r"fuse_ceiling cannot be more than 9,223,372,036,854,775,807"):
+        y.definitions.alter(T("a"), {"fuse_ceiling": 2**63})
     for wrong in (0, -1, "much", True):
         with pytest.raises(UserError, match="fuse_sensitivity must be a number above 0"):
             y.definitions.alter(T("a"), {"fuse_sensitivity": wrong})
+
+
+def test_a_sensitivity_beyond_all_measure_lets_everything_through(y: Yard) -> None:
+    y.stream("a", "orders", fuse=Fuse.AUTO, fuse_sensitivity=1e308)
+    y.tick()
+    for rows in (2000, 1, 90_000, 2000, 2000, 10**9):
+        write(y, rows)
+        assert names(y.tick(1)) == ["a"]
+    assert fusing(y).status()[0].expected_rows == MOST_ROWS
 
 
 def test_a_fuse_that_never_blows_is_told(y: Yard) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -11,6 +11,7 @@ import pytest
 from spark_trickle.errors import ComputeError, UserError
 from spark_trickle.events import Noticed
 from spark_trickle.model.gate import GateChange
+from spark_trickle.model.stream_table import RefreshMode
 from spark_trickle.model.watermark import WatermarkColumn, WatermarkMode
 from spark_trickle.names import TableName
 from spark_trickle.ports import Broken
@@ -212,6 +213,27 @@ def test_a_report_waits_until_all_that_it_reads_is_of_one_moment(y: Yard) -> Non
     assert seen(y, "slow_report") == seen(y, "order_report") == versions(y, "orders", "lines")
 
 
+def test_what_is_immediate_and_caught_up_past_the_aligned_watermark_is_not_read_with_what_waits(y: Yard) -> None:
+    """Somebody wrote past us, so that the tick itself brings it further than the others may be."""
+    y.stream("at_once", "orders", refresh_mode=RefreshMode.IMMEDIATE)
+    y.stream("mixed", "at_once", "line_summary")
+    y.watermark_group("g", "orders", "lines", mode=WatermarkMode.HOLD_BACK)
+    for source in ("orders", "lines"):
+        y.advance(source, hour(1))
+    first = versions(y, "orders", "lines")
+    y.tick()
+    assert seen(y, "mixed") == first
+    y.write("orders")
+    for _ in range(2):
+        report = y.tick(1)
+        assert skipped(report) == {"mixed": ("watermark",)} and seen(y, "mixed") == first
+    assert seen(y, "at_once") == versions(y, "orders"), "as what is written through us"
+    y.write("lines")
+    for source in ("orders", "lines"):
+        y.advance(source, hour(2))
+    assert "mixed" in names(y.tick(1)) and seen(y, "mixed") == versions(y, "orders", "lines")
+
+
 def test_groups_that_share_stream_tables_are_brought_down_together(y: Yard) -> None:
     y.base("prices")
     y.stream("valued", "order_summary", "prices")
@@ -243,6 +265,29 @@ def test_a_table_that_was_made_again_needs_a_watermark_again(y: Yard) -> None:
     y.advance("lines", hour(2))
     assert set(names(y.tick(1))) == {"order_summary", "order_report"}
     assert seen(y, "order_report")["orders"] == versions(y, "orders")["orders"]
+
+
+def test_a_table_that_was_made_again_is_not_ready_where_the_others_wait_either(y: Yard) -> None:
+    """Its watermark was of the table before, and may begin anew, earlier than that."""
+    y.watermark_group("g", "orders", "lines")
+    y.write("orders")
+    for source in ("orders", "lines"):
+        y.advance(source, hour(5))
+    y.tick()
+    before = seen(y, "order_report")
+    y.lake.make_again(T("orders"))
+    report = y.tick(1)
+    assert skipped(report) == {"order_report": ("watermark",)}
+    assert "'orders' was made again since its watermark was advanced" in report.skipped[0].reason
+    assert "'orders' was made again since" in str(y.why("order_report"))
+    assert seen(y, "order_report") == before
+    y.advance("orders", hour(1))
+    assert y.catalog.watermarks().latest[T("orders")].watermark == hour(1)
+    assert "14400 s apart" in y.tick(1).skipped[0].reason
+    with pytest.raises(UserError, match="cannot move backward"):
+        y.advance("orders", hour(0))
+    y.advance("orders", hour(5))
+    assert names(y.tick(1)) == ["order_report"]
 
 
 def test_a_column_advances_the_watermark_with_the_cut_that_it_was_found_in(y: Yard) -> None:
@@ -299,6 +344,34 @@ def test_a_column_that_cannot_be_read_is_told_once_and_once_that_it_is_again(y: 
         y.lake.values[y.catalog.pointers([T("orders")])[T("orders")].location] = Broken("column 'at' is gone")
         y.tick(1)
     assert notices(y) == ["its watermark is not advanced by column 'at': column 'at' is gone"]
+
+
+def test_a_value_too_far_back_for_its_delay_is_told_and_the_tick_goes_on(y: Yard) -> None:
+    column = WatermarkColumn(source=T("orders"), column="at", delay=timedelta(days=1))
+    y.catalog.set_watermark_column(T("orders"), column)
+    y.lake.values[y.catalog.pointers([T("orders")])[T("orders")].location] = datetime.min.replace(tzinfo=UTC)
+    assert "order_summary" in names(y.tick(1))
+    (told,) = notices(y)
+    assert told.startswith("its watermark is not advanced by column 'at': its largest value, 0001-01-01") and (
+        "is too early for a delay of 1 day" in told
+    )
+    assert not y.catalog.watermarks().latest
+
+
+def test_why_tells_which_source_holds_the_others_back_and_stands_still(y: Yard) -> None:
+    y.stuck_after = timedelta(hours=1)
+    y.watermark_group("g", "orders", "lines", mode=WatermarkMode.HOLD_BACK)
+    for source in ("orders", "lines"):
+        y.advance(source, hour(1))
+    y.tick()
+    y.write("orders")
+    y.advance("orders", hour(2))
+    assert "stuck" not in str(y.why("order_report"))
+    y.tick(3700)
+    for name in ("order_report", "line_summary", "order_summary"):
+        answer = str(y.why(name))
+        assert "'lines' is at 2026-03-01 13:00:00.123456 UTC and has not advanced for 1h1m: it is stuck" in answer
+        assert "to do: advance_watermark('lines', ...) when it is loaded" in answer and "'orders' is at" not in answer
 
 
 def test_a_source_that_stands_still_is_told_once_and_once_that_it_goes_on(y: Yard) -> None:
