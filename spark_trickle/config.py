@@ -37,9 +37,12 @@ ROWS_FOLDER = ".rows"
 MASK = "***"
 _MAY_HOLD_SECRETS = ("on_failure", "on_fuse", "on_late", "openlineage")
 
-_SECRET_KEY = re.compile(r"secret|password|token|credential|access[._-]?key", re.IGNORECASE)
+_SECRET_KEY = re.compile(
+    r"secret|password|token|credential|authorization|connection-string|(?:access|account|api|shared|cryption|sse)[._-]?key",
+    re.IGNORECASE,
+)
 _URL_PASSWORD = re.compile(r"(?P<before>://[^/?#:@\s]*:)[^\s'\"]*(?=@)")
-_URL_OPTION = re.compile(r"(?P<before>[?&](?:ssl)?password=)[^&#]*", re.IGNORECASE)
+_URL_OPTION = re.compile(r"(?P<before>[?&;](?:ssl)?password=)[^&;#\s]*", re.IGNORECASE)
 
 
 class LogFormat(StrEnum):
@@ -246,8 +249,8 @@ def load(**arguments: Any) -> Settings:
 def is_secret(key: str) -> bool:
     """Whether what is set by that name is nobody else's business.
 
-    >>> is_secret("s3.secret-access-key"), is_secret("s3.endpoint")
-    (True, False)
+    >>> is_secret("s3.secret-access-key"), is_secret("header.Authorization"), is_secret("s3.endpoint")
+    (True, True, False)
     """
     return _SECRET_KEY.search(key) is not None
 

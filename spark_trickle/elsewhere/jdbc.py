@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl, urlsplit
 from sqlalchemy import URL, Engine, create_engine, make_url, text
 from sqlalchemy.exc import SQLAlchemyError
 
+from spark_trickle.config import mask_url
 from spark_trickle.elsewhere.heads import Found, missing, unreachable
 from spark_trickle.elsewhere.settings import CatalogSettings
 from spark_trickle.model.publication import Away
@@ -38,6 +39,8 @@ class JdbcHeads:
             return cls(settings.name, URL.create("sqlite", database=path)) if path and ":memory:" not in path else None
         if uri.startswith(_POSTGRESQL):
             parts = urlsplit(uri.removeprefix("jdbc:"))
+            if not parts.hostname or "," in parts.netloc:
+                return None  # of several hosts, or of one that the driver finds out
             given = dict(parse_qsl(parts.query))
             plain = make_url(f"postgresql+psycopg://{parts.netloc}{parts.path}")
             name, password = name or given.pop("user", None), password or given.pop("password", None)
@@ -57,7 +60,7 @@ class JdbcHeads:
                 rows = connection.execute(_ALL, {"catalog": self._catalog}).all()
         except SQLAlchemyError as err:
             shown = str(getattr(err, "orig", None) or err).strip().partition("\n")[0]
-            return dict.fromkeys(wanted, unreachable(self._catalog, shown))
+            return dict.fromkeys(wanted, unreachable(self._catalog, mask_url(shown)))
         known = {(namespace, name): location for namespace, name, location in rows}
         found: dict[TableName, str | Away] = {}
         for table in wanted:
