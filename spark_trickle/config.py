@@ -43,6 +43,9 @@ _SECRET_KEY = re.compile(
 )
 _URL_PASSWORD = re.compile(r"(?P<before>://[^/?#:@\s]*:)[^\s'\"]*(?=@)")
 _URL_OPTION = re.compile(r"(?P<before>[?&;](?:ssl)?password=)[^&;#\s]*", re.IGNORECASE)
+_TOKEN = re.compile(
+    r"(?P<before>\b(?:bearer|basic) )(?=\S*[\d.=_-])[\w.~+/=-]{8,}|(?<![\w-])eyJ[\w-]+\.[\w.-]+", re.IGNORECASE
+)
 
 
 class LogFormat(StrEnum):
@@ -256,12 +259,16 @@ def is_secret(key: str) -> bool:
 
 
 def mask_url(text: str) -> str:
-    """Hide the passwords of a URL.
+    """Hide the passwords of a URL, and tokens as HTTP has them.
 
     >>> mask_url("postgresql+psycopg://ann:s3cret@db/lake?sslmode=require&password=x")
     'postgresql+psycopg://ann:***@db/lake?sslmode=require&password=***'
+    >>> mask_url("401: Bearer eyJhbGciOi.eyJzdWIi.c2ln is not known")
+    '401: Bearer *** is not known'
     """
-    return _URL_OPTION.sub(rf"\g<before>{MASK}", _URL_PASSWORD.sub(rf"\g<before>{MASK}", text))
+    for pattern in (_URL_PASSWORD, _URL_OPTION, _TOKEN):
+        text = pattern.sub(rf"\g<before>{MASK}", text)
+    return text
 
 
 def mask_webhook(text: str) -> str:

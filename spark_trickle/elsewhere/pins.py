@@ -20,7 +20,7 @@ from spark_trickle.elsewhere.heads import Found, Heads, missing, not_configured
 from spark_trickle.elsewhere.jdbc import JdbcHeads
 from spark_trickle.elsewhere.rest import RestHeads
 from spark_trickle.elsewhere.settings import CatalogSettings
-from spark_trickle.errors import NotFoundError, UnavailableError
+from spark_trickle.errors import NotFoundError, SourceAwayError
 from spark_trickle.model.frontier import Pointer
 from spark_trickle.model.publication import Away, Cut
 from spark_trickle.names import BY_PLACE, SESSION, TableName
@@ -78,13 +78,13 @@ class Elsewhere:
         return self._told({table: found for answer in answers for table, found in answer.items()})
 
     def pointer(self, table: TableName) -> Pointer:
-        """Where one table is. NotFoundError, UnavailableError: it cannot be found."""
+        """Where one table is. NotFoundError, SourceAwayError: it cannot be found."""
         found, away = self.pointers([table])
         if table in found:
             return found[table]
         if away[table] == missing(table):
             raise NotFoundError("table", table, hint=f"Catalog '{table.catalog}' does not have it")
-        raise UnavailableError(away[table].reason, hint=f"To do: {away[table].next_step}")
+        raise SourceAwayError(away[table].reason, hint=f"To do: {away[table].next_step}")
 
     def added_to(self, cut: Cut) -> Cut:
         """The cut with the tables of other catalogs that its stream tables read."""

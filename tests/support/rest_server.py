@@ -51,6 +51,7 @@ class RestServer:
             ],
             env={
                 "PATH": os.environ["PATH"],
+                "LC_ALL": "C.UTF-8",
                 "CATALOG_REST_PORT": str(self.port),
                 "CATALOG_WAREHOUSE": str(self.folder / "files"),
                 "CATALOG_URI": f"jdbc:sqlite:{self.folder}/rest.db",
