@@ -16,7 +16,7 @@ from spark_trickle.elsewhere.delta_log import LogError
 from spark_trickle.elsewhere.files import Files, LocalFiles, is_local, plain
 from spark_trickle.elsewhere.heads import Found, missing, unreachable
 from spark_trickle.elsewhere.unversioned import JDBC, OF_FILES, NoFilesError, Place, pin_files, pin_moment
-from spark_trickle.errors import NotFoundError, UserError
+from spark_trickle.errors import NotFoundError, SourceAwayError, StreamTableError, UserError
 from spark_trickle.model.borrowed import BorrowedVersion, Step
 from spark_trickle.model.publication import Away
 from spark_trickle.names import BY_PLACE, TableName
@@ -77,21 +77,24 @@ class Formats:
         """Nothing is open."""
 
     def read_at(self, table: TableName, location: str) -> BorrowedVersion:
-        """A version of a table. UserError: it cannot be read."""
+        """A version of a table. UserError: it cannot be read; SourceAwayError: it cannot be read now."""
         try:
             return self._kind(location).read_at(location)
-        except LogError as err:
+        except (LogError, OSError) as err:
             raise _unreadable(table, err) from err
 
     def window(self, table: TableName, since: Sequence[str], until: str) -> tuple[list[Step], dict[int, str]]:
         try:
             return self._kind(until).window(since, until)
-        except LogError as err:
+        except (LogError, OSError) as err:
             raise _unreadable(table, err) from err
 
     def called(self, table: TableName, location: str, number: int) -> str:
         """What another version of a table is called. NotFoundError: there is none."""
-        found = self._kind(location).called(_place_in(location), number)
+        try:
+            found = self._kind(location).called(_place_in(location), number)
+        except OSError as err:
+            raise _unreadable(table, err) from err
         if found is None:
             raise NotFoundError(f"version {number} of", table)
         return found
@@ -102,7 +105,7 @@ class Formats:
     def notices(self, table: TableName, location: str) -> list[str]:
         try:
             return [f"'{table}': {each}" for each in self._kind(location).notices(location)]
-        except LogError as err:
+        except (LogError, OSError) as err:
             raise _unreadable(table, err) from err
 
     def _newest(self, table: TableName) -> str | Away:
@@ -165,5 +168,8 @@ def _place_in(location: str) -> str:
     return location.partition(":")[2].rpartition("/_delta_log/")[0]
 
 
-def _unreadable(table: TableName, err: LogError) -> UserError:
-    return UserError(f"'{table}' cannot be read: {err}", facts={"source": str(table)})
+def _unreadable(table: TableName, err: LogError | OSError) -> StreamTableError:
+    facts = {"source": str(table), "catalog": table.catalog}
+    if isinstance(err, OSError):
+        return SourceAwayError(f"'{table}' cannot be read now: {err}", hint="It is tried again by itself", facts=facts)
+    return UserError(f"'{table}' cannot be read: {err}", facts=facts)
