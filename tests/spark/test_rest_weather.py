@@ -75,6 +75,7 @@ def lake(spark: SparkSession, tmp_path: Path) -> Iterator[Lake]:
     watched.setLevel(logging.DEBUG)
     try:
         with guarding(server.address) as gate:
+            gate.token = "t0ken-number-one"
             # Catalogs that are called as our namespace is, and nearly as our catalog.
             kinds = {
                 "far": {"type": "rest", "uri": gate.address, "credential": f"{CLIENT}:{SECRET}"},

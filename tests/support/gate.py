@@ -29,8 +29,8 @@ class Gate:
     """What stands there, and how it behaves."""
 
     upstream: str
-    token: str = "t0ken-number-one"
-    """Who has it is let through."""
+    token: str | None = None
+    """Who has it is let through; None: everybody is."""
     gives_tokens: bool = True
     status: int | None = None
     """What everybody is answered."""
@@ -57,7 +57,7 @@ class Gate:
             time.sleep(self.delay)
             if self.status is not None:
                 return self.status, {"Content-Type": "text/html"}, self.says
-        if self.whom(headers) and headers.get("Authorization") != f"Bearer {self.token}":
+        if self.token is not None and self.whom(headers) and headers.get("Authorization") != f"Bearer {self.token}":
             told = f"the token {headers.get('Authorization', '')} has expired"
             error = {"error": {"message": told, "type": "NotAuthorizedException", "code": 401}}
             return 401, {"Content-Type": "application/json"}, json.dumps(error).encode()
