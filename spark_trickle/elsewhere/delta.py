@@ -10,7 +10,7 @@ import re
 import threading
 from base64 import b85decode
 from collections.abc import Callable, Sequence
-from uuid import UUID
+from uuid import NAMESPACE_URL, UUID, uuid5
 
 from spark_trickle.elsewhere.delta_columns import (
     is_renumbered,
@@ -214,7 +214,15 @@ class DeltaTables:
             )
             for path, add in found
         )
-        return BorrowedVersion(str(state.metadata["id"]), state.version, stamp, shape, listed)
+        return BorrowedVersion(_unique(str(state.metadata["id"])), state.version, stamp, shape, listed)
+
+
+def _unique(called: str) -> str:
+    """What tells a table from others: Iceberg wants a UUID, Delta's protocol any text, which mostly is one."""
+    try:
+        return str(UUID(called))
+    except ValueError:
+        return str(uuid5(NAMESPACE_URL, f"delta:{called}"))
 
 
 def _location(place: str, number: int, stamp: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -219,3 +220,11 @@ def test_a_log_that_is_not_whole_is_waited_for(tmp_path: Path, half: bytes) -> N
     commit(tmp_path, 1, data(tmp_path, "b.parquet", 4))
     last = formats.of([table])[table]
     assert isinstance(last, str) and set(names(formats.read_at(table, last))) == {"a.parquet", "b.parquet"}
+
+
+@pytest.mark.parametrize("called", ["a-table", "", "5F0C1B1E-8a57-4a5c-9a6e-0d1f2a3b4c5d"])
+def test_a_table_is_told_by_a_uuid_whatever_its_log_calls_it(tmp_path: Path, called: str) -> None:
+    commit(tmp_path, 0, protocol(), metadata(id=called), data(tmp_path, "a.parquet", 3))
+    told = TABLES.read_at(TABLES.pin(str(tmp_path))).uuid
+    assert str(UUID(told)) == told and told == TABLES.read_at(TABLES.pin(str(tmp_path))).uuid
+    assert called.lower() in (told, "a-table", "")
