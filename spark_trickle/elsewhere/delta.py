@@ -37,7 +37,6 @@ from spark_trickle.elsewhere.files import Files
 from spark_trickle.elsewhere.footers import FooterError, Footers
 from spark_trickle.model.borrowed import BorrowedVersion, DataFile, Deletes, Follows, Step, version_id
 
-PREFIX = "delta:"
 KEPT = 4
 """Versions of one table that are remembered."""
 TABLES = 256
@@ -111,8 +110,9 @@ class DeltaTables:
             way = [Step(end)]
         return steps + way, gone
 
-    def called(self, place: str, number: int) -> str | None:
-        """What a version of a number is called; None: there is none."""
+    def called(self, location: str, number: int) -> str | None:
+        """What another version of a table is called; None: there is none of that number."""
+        place, _, _ = _parts(location)
         log = read_log(self._files_of(place), place)
         stamp = log.stamp(number)
         return None if stamp is None else _location(place, number, stamp)
@@ -226,7 +226,7 @@ def _unique(called: str) -> str:
 
 
 def _location(place: str, number: int, stamp: str) -> str:
-    return f"{PREFIX}{place}/_delta_log/{number:020d}.json#{stamp}"
+    return f"delta:{place}/_delta_log/{number:020d}.json#{stamp}"
 
 
 def _parts(location: str) -> tuple[str, int, str]:

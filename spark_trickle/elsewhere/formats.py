@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Protocol
 
-from spark_trickle.elsewhere.delta import PREFIX, DeltaTables
+from spark_trickle.elsewhere.delta import DeltaTables
 from spark_trickle.elsewhere.delta_log import LogError
 from spark_trickle.elsewhere.files import Files, LocalFiles, is_local, plain
 from spark_trickle.elsewhere.heads import Found, missing, unreachable
@@ -29,8 +29,8 @@ class SourceFormat(Protocol):
         """What the newest version is called. FileNotFoundError: there is none; OSError: it cannot be told now."""
         ...
 
-    def called(self, place: str, number: int) -> str | None:
-        """What the version of a number is called; None: there is none."""
+    def called(self, location: str, number: int) -> str | None:
+        """What another version of a table is called; None: there is none of that number."""
         ...
 
     def read_at(self, location: str) -> BorrowedVersion:
@@ -50,6 +50,12 @@ class SourceFormat(Protocol):
         ...
 
 
+KINDS: Mapping[str, Callable[[Callable[[str], Files]], SourceFormat]] = {"delta": DeltaTables}
+"""Kinds that have versions, by what Spark calls their provider: what their versions are called begins with that and a
+colon, and ends with a hash and what can be shown as a number. Made of who reads the store that a place is in.
+"""
+
+
 class Formats:
     """The kinds that there are."""
 
@@ -67,7 +73,7 @@ class Formats:
         self._locate = locate
         self._now = now
         self._files_of: Callable[[str], Files] = lambda place: local if is_local(place) else far_files()
-        self._kinds: Mapping[str, SourceFormat] = {"delta": DeltaTables(self._files_of)}
+        self._kinds = {name: make(self._files_of) for name, make in KINDS.items()}
 
     def of(self, tables: Iterable[TableName]) -> Found:
         """What the newest versions of tables are called."""
@@ -92,7 +98,7 @@ class Formats:
     def called(self, table: TableName, location: str, number: int) -> str:
         """What another version of a table is called. NotFoundError: there is none."""
         try:
-            found = self._kind(location).called(_place_in(location), number)
+            found = self._kind(location).called(location, number)
         except OSError as err:
             raise _unreadable(table, err) from err
         if found is None:
@@ -136,7 +142,7 @@ class Formats:
 
 def is_borrowed(location: str) -> bool:
     """Whether a version is one of a table that is not Iceberg's."""
-    return location.startswith(PREFIX)
+    return location.partition(":")[0] in KINDS
 
 
 def no_source(table: TableName, why: str) -> Away:
@@ -162,10 +168,6 @@ def without_files(table: TableName) -> Away:
         "write a file into it, or read it as a table of Spark's own catalog, which knows its columns "
         f"(CREATE TABLE spark_catalog.namespace.name (...) USING {table.catalog} LOCATION ...)",
     )
-
-
-def _place_in(location: str) -> str:
-    return location.partition(":")[2].rpartition("/_delta_log/")[0]
 
 
 def _unreadable(table: TableName, err: LogError | OSError) -> StreamTableError:

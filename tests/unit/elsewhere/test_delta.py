@@ -14,7 +14,7 @@ import pytest
 from spark_trickle.elsewhere.delta import DeltaTables
 from spark_trickle.elsewhere.delta_log import LogError
 from spark_trickle.elsewhere.files import LocalFiles
-from spark_trickle.elsewhere.formats import Formats
+from spark_trickle.elsewhere.formats import Formats, is_borrowed
 from spark_trickle.elsewhere.unversioned import Place
 from spark_trickle.errors import SourceAwayError
 from spark_trickle.model.borrowed import BorrowedVersion, Follows
@@ -55,7 +55,7 @@ def names(version: BorrowedVersion) -> dict[str, int]:
 
 
 def called(folder: Path, version: int) -> str:
-    found = TABLES.called(str(folder), version)
+    found = TABLES.called(TABLES.pin(str(folder)), version)
     assert found is not None
     return found
 
@@ -228,3 +228,12 @@ def test_a_table_is_told_by_a_uuid_whatever_its_log_calls_it(tmp_path: Path, cal
     told = TABLES.read_at(TABLES.pin(str(tmp_path))).uuid
     assert str(UUID(told)) == told and told == TABLES.read_at(TABLES.pin(str(tmp_path))).uuid
     assert called.lower() in (told, "a-table", "")
+
+
+def test_a_kind_is_told_by_how_its_versions_are_called(tmp_path: Path) -> None:
+    commit(tmp_path, 0, protocol(), metadata())
+    assert is_borrowed(TABLES.pin(str(tmp_path)))
+    assert not is_borrowed("s3://lake/o/metadata/00012-x.metadata.json") and not is_borrowed("unversioned:csv:/o#12")
+    # What another kind would call its versions is shown by its number as well.
+    assert Pin(TableName("a", "b"), "uuid", 5, 0, "other:/data/o#12").version == 12
+    assert Pin(TableName("a", "b"), "uuid", 5, 0, "s3://lake/o#7/metadata/00012-x.metadata.json").version == 5
