@@ -16,7 +16,8 @@ from spark_trickle.model.publication import Away
 from spark_trickle.names import TableName
 
 _SQLITE, _POSTGRESQL = "jdbc:sqlite:", "jdbc:postgresql:"
-_ALL = text("SELECT table_namespace, table_name, metadata_location FROM iceberg_tables WHERE catalog_name = :catalog")
+_ALL = text("SELECT * FROM iceberg_tables WHERE catalog_name = :catalog")
+"""Whether there are views among them only newer ones say, in a column that older ones do not have."""
 _TIMEOUT_SECONDS = 10
 
 
@@ -57,11 +58,15 @@ class JdbcHeads:
             return dict.fromkeys(wanted, unreachable(self._catalog, "its database file does not exist"))
         try:
             with self._engine.connect() as connection:
-                rows = connection.execute(_ALL, {"catalog": self._catalog}).all()
+                rows = connection.execute(_ALL, {"catalog": self._catalog}).mappings().all()
         except SQLAlchemyError as err:
             shown = str(getattr(err, "orig", None) or err).strip().partition("\n")[0]
             return dict.fromkeys(wanted, unreachable(self._catalog, mask_url(shown)))
-        known = {(namespace, name): location for namespace, name, location in rows}
+        known = {
+            (row["table_namespace"], row["table_name"]): row["metadata_location"]
+            for row in rows
+            if row.get("iceberg_type") in (None, "TABLE")
+        }
         found: dict[TableName, str | Away] = {}
         for table in wanted:
             found[table] = known.get((".".join(table.levels), table.name)) or missing(table)

@@ -35,7 +35,9 @@ AT_ONCE = 8
 PATIENCE_SECONDS = 30.0
 """A client that was refused from its beginning is made anew after that."""
 _NO_TABLE = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
-_NO_RIGHT = ("NotAuthorizedException", "ForbiddenException")
+_EXPIRED = "NotAuthorizedException"
+"""Of who asks nothing is known; a right that somebody lacks is told otherwise."""
+_NO_RIGHT = (_EXPIRED, "ForbiddenException")
 
 
 @dataclass
@@ -47,6 +49,8 @@ class _Client:
     since: float
     proven: bool = False
     """It has given a table."""
+    vain: bool = False
+    """It was made because another one was refused, and so was it."""
 
 
 class Scout:
@@ -82,7 +86,7 @@ class Scout:
                 return found
             except Py4JJavaError as err:
                 # Its token may have expired, or been taken from it: a client that is made anew asks for another one.
-                if client is None or not _is_refused(err) or not self._renewed(table.catalog, client):
+                if client is None or _kind(err) != _EXPIRED or not self._renewed(table.catalog, client):
                     return self._why_not(table, err)
             except (PySparkException, Py4JError) as err:
                 return unreachable(table.catalog, self._in_short(table.catalog, str(err)))
@@ -98,7 +102,7 @@ class Scout:
                 else:
                     found = place_in_catalog(session, table, made_by)
         except Py4JJavaError as err:
-            said = f"{err.java_exception.getClass().getSimpleName()}: {err.java_exception.getMessage()}"
+            said = f"{_kind(err)}: {err.java_exception.getMessage()}"
             return unreachable(table.catalog, self._in_short(table.catalog, said))
         except PySparkException as err:
             if err.getCondition() in _NO_TABLE:
@@ -114,8 +118,8 @@ class Scout:
         if is_gone(err):
             return missing(table)
         thrown = err.java_exception
-        said = self._in_short(table.catalog, f"{thrown.getClass().getSimpleName()}: {thrown.getMessage()}")
-        return refused(table.catalog, said) if _is_refused(err) else unreachable(table.catalog, said)
+        said = self._in_short(table.catalog, f"{_kind(err)}: {thrown.getMessage()}")
+        return refused(table.catalog, said) if _kind(err) in _NO_RIGHT else unreachable(table.catalog, said)
 
     def _in_short(self, catalog: str, said: str) -> str:
         settings = self._sessions.catalogs().get(catalog)
@@ -137,7 +141,8 @@ class Scout:
         with self._lock:
             if self._clients.get(name) is not refused:
                 return True
-            if not refused.proven and self._stopwatch() - refused.since < PATIENCE_SECONDS:
+            if (refused.vain or not refused.proven) and self._stopwatch() - refused.since < PATIENCE_SECONDS:
+                refused.vain = True
                 return False
             # Tables that it has given are still read by its means: it is left alone, not closed.
             del self._clients[name]
@@ -159,8 +164,8 @@ class Scout:
             return java.sessionState().catalogManager().catalog(settings.name)
 
 
-def _is_refused(err: Py4JJavaError) -> bool:
-    return str(err.java_exception.getClass().getSimpleName()) in _NO_RIGHT
+def _kind(err: Py4JJavaError) -> str:
+    return str(err.java_exception.getClass().getSimpleName())
 
 
 class ScoutHeads:

@@ -61,6 +61,14 @@ def test_pointers_of_a_database_are_read_by_one_statement(tmp_path: Path) -> Non
         rows = [("far", "a.b", "orders", "m1"), ("else", "a.b", "oth/er é", "m2"), ("far", "a", "orders", "m3")]
         database.executemany("INSERT INTO iceberg_tables VALUES (?, ?, ?, ?)", rows)
     assert heads.of([ORDERS, OTHER]) == {ORDERS: "m1", OTHER: missing(OTHER)}
+    # As newer catalogs have it; their views are no tables.
+    with closing(sqlite3.connect(tmp_path / "far.db")) as database, database:
+        database.execute("ALTER TABLE iceberg_tables ADD COLUMN iceberg_type")
+        database.execute("INSERT INTO iceberg_tables VALUES ('far', 'a.b', 'oth/er é', 'm4', 'VIEW')")
+    assert heads.of([ORDERS, OTHER]) == {ORDERS: "m1", OTHER: missing(OTHER)}
+    with closing(sqlite3.connect(tmp_path / "far.db")) as database, database:
+        database.execute("UPDATE iceberg_tables SET iceberg_type = 'TABLE'")
+    assert heads.of([ORDERS, OTHER]) == {ORDERS: "m1", OTHER: "m4"}
     heads.close()
 
 
