@@ -96,7 +96,8 @@ class Settings(BaseSettings):
     max_concurrent_refreshes: int = Field(default=2, ge=1, le=256)
     """Units refreshed at the same time; and members of one unit that do not read each other."""
     max_consecutive_errors: int = Field(default=3, ge=1)
-    """Failures in a row, of the kind that may go away by itself, after which a stream table is suspended."""
+    """Failures in a row, of the kind that may go away by itself, after which a stream table is suspended. While another
+    catalog does not give a table it is never."""
     max_refresh_attempts: int = Field(default=3, ge=1, le=100)
     """Tries of one refresh when somebody else publishes first or something is away for a moment."""
     differential_max_change_ratio: float = Field(default=0.15, ge=0, le=1)
