@@ -77,7 +77,7 @@ class Elsewhere:
                 return {table: not_configured(table) for table in tables}
             try:
                 return heads.of(tables)
-            except Exception as err:  # noqa: BLE001
+            except Exception as err:  # noqa: BLE001 - the boundary around each catalog
                 # Whatever it is, it is this catalog's: nobody else is to wait for that.
                 _LOG.error("asking catalog '%s' failed: %s", name, mask_url("".join(traceback.format_exception(err))))
                 why = (
