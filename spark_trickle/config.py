@@ -37,9 +37,15 @@ ROWS_FOLDER = ".rows"
 MASK = "***"
 _MAY_HOLD_SECRETS = ("on_failure", "on_fuse", "on_late", "openlineage")
 
-_SECRET_KEY = re.compile(r"secret|password|token|credential|access[._-]?key", re.IGNORECASE)
+_SECRET_KEY = re.compile(
+    r"secret|password|token|credential|authorization|connection-string|(?:access|account|api|shared|cryption|sse)[._-]?key",
+    re.IGNORECASE,
+)
 _URL_PASSWORD = re.compile(r"(?P<before>://[^/?#:@\s]*:)[^\s'\"]*(?=@)")
-_URL_OPTION = re.compile(r"(?P<before>[?&](?:ssl)?password=)[^&#]*", re.IGNORECASE)
+_URL_OPTION = re.compile(r"(?P<before>[?&;](?:ssl)?password=)[^&;#\s]*", re.IGNORECASE)
+_TOKEN = re.compile(
+    r"(?P<before>\b(?:bearer|basic) )(?=\S*[\d.=_-])[\w.~+/=-]{8,}|(?<![\w-])eyJ[\w-]+\.[\w.-]+", re.IGNORECASE
+)
 
 
 class LogFormat(StrEnum):
@@ -90,7 +96,8 @@ class Settings(BaseSettings):
     max_concurrent_refreshes: int = Field(default=2, ge=1, le=256)
     """Units refreshed at the same time; and members of one unit that do not read each other."""
     max_consecutive_errors: int = Field(default=3, ge=1)
-    """Failures in a row, of the kind that may go away by itself, after which a stream table is suspended."""
+    """Failures in a row, of the kind that may go away by itself, after which a stream table is suspended. While another
+    catalog does not give a table it is never."""
     max_refresh_attempts: int = Field(default=3, ge=1, le=100)
     """Tries of one refresh when somebody else publishes first or something is away for a moment."""
     differential_max_change_ratio: float = Field(default=0.15, ge=0, le=1)
@@ -246,19 +253,23 @@ def load(**arguments: Any) -> Settings:
 def is_secret(key: str) -> bool:
     """Whether what is set by that name is nobody else's business.
 
-    >>> is_secret("s3.secret-access-key"), is_secret("s3.endpoint")
-    (True, False)
+    >>> is_secret("s3.secret-access-key"), is_secret("header.Authorization"), is_secret("s3.endpoint")
+    (True, True, False)
     """
     return _SECRET_KEY.search(key) is not None
 
 
 def mask_url(text: str) -> str:
-    """Hide the passwords of a URL.
+    """Hide the passwords of a URL, and tokens as HTTP has them.
 
     >>> mask_url("postgresql+psycopg://ann:s3cret@db/lake?sslmode=require&password=x")
     'postgresql+psycopg://ann:***@db/lake?sslmode=require&password=***'
+    >>> mask_url("401: Bearer eyJhbGciOi.eyJzdWIi.c2ln is not known")
+    '401: Bearer *** is not known'
     """
-    return _URL_OPTION.sub(rf"\g<before>{MASK}", _URL_PASSWORD.sub(rf"\g<before>{MASK}", text))
+    for pattern in (_URL_PASSWORD, _URL_OPTION, _TOKEN):
+        text = pattern.sub(rf"\g<before>{MASK}", text)
+    return text
 
 
 def mask_webhook(text: str) -> str:

@@ -218,6 +218,10 @@ class UnavailableError(TransientError):
     """The database, the store or Spark is away or too busy."""
 
 
+class SourceAwayError(UnavailableError):
+    """Another catalog does not give one of its tables: tried again for as long as that takes, nobody is suspended."""
+
+
 class ComputeError(TransientError):
     """A Spark job failed; nothing was published."""
 

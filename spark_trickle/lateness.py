@@ -27,6 +27,7 @@ class Lateness:
     notify: Observer
     wanted: bool
     """Whether anybody is to be told: looking at a thousand tables is not for nothing."""
+    every_seconds: float = EVERY_SECONDS
     _late: set[TableName] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -63,7 +64,7 @@ class Lateness:
             thread.join()
 
     def _watch(self, stop: threading.Event) -> None:
-        while not stop.wait(EVERY_SECONDS):
+        while not stop.wait(self.every_seconds):
             try:
                 self.look()
             except StreamTableError as err:

@@ -41,7 +41,9 @@ def write(connection: Connection, standings: Iterable[Standing]) -> None:
 
 
 def fail(connection: Connection, failure: Failure, most: int) -> None:
-    """Count a failure. One that will come again is an ERROR at once; of the others, too many in a row suspend."""
+    """Count a failure. One that will come again is an ERROR at once; of the others, too many in a row suspend, if
+    somebody has to look.
+    """
     table = stream_tables.find(connection, failure.table)
     if table is None:
         # Dropped while it was being refreshed: there is nothing left to note it on.
@@ -49,7 +51,7 @@ def fail(connection: Connection, failure: Failure, most: int) -> None:
     failed = replace(table, consecutive_errors=table.consecutive_errors + 1)
     if failure.permanent:
         failed = replace(failed, status=Status.ERROR, status_reason=failure.error, status_since=failure.at)
-    elif failed.consecutive_errors >= most:
+    elif failed.consecutive_errors >= most and not failure.outside:
         reason = f"{failed.consecutive_errors} refreshes in a row failed, the last one with {failure.error}"
         failed = replace(failed, status=Status.SUSPENDED, status_reason=reason, status_since=failure.at)
     stream_tables.update(connection, failed)

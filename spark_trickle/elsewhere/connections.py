@@ -81,13 +81,23 @@ class Connections:
 
 
 def _send(connection: http.client.HTTPConnection, question: Question, path: str) -> Answer:
+    headers = {"Accept": "application/json", **question.headers}
     try:
-        headers = {"Accept": "application/json", **question.headers}
         connection.request(question.method, path, question.body, headers)
+    except ValueError:
+        # It names the header with all that is in it, which may be a token.
+        connection.close()
+        raise NotReachedError("what its settings say of tokens or headers cannot be sent over HTTP") from None
+    except (OSError, http.client.HTTPException) as err:
+        connection.close()
+        raise _unreached(err) from err
+    try:
         response = connection.getresponse()
         return Answer(response.status, response.getheader("ETag"), response.read())
     except (OSError, http.client.HTTPException) as err:
         connection.close()
-        if isinstance(err, TimeoutError):
-            raise NotReachedError("timed out") from err
-        raise NotReachedError(str(err) or type(err).__name__) from err
+        raise _unreached(err) from err
+
+
+def _unreached(err: Exception) -> NotReachedError:
+    return NotReachedError("timed out" if isinstance(err, TimeoutError) else str(err) or type(err).__name__)

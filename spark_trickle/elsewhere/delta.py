@@ -10,7 +10,7 @@ import re
 import threading
 from base64 import b85decode
 from collections.abc import Callable, Sequence
-from uuid import UUID
+from uuid import NAMESPACE_URL, UUID, uuid5
 
 from spark_trickle.elsewhere.delta_columns import (
     is_renumbered,
@@ -37,7 +37,6 @@ from spark_trickle.elsewhere.files import Files
 from spark_trickle.elsewhere.footers import FooterError, Footers
 from spark_trickle.model.borrowed import BorrowedVersion, DataFile, Deletes, Follows, Step, version_id
 
-PREFIX = "delta:"
 KEPT = 4
 """Versions of one table that are remembered."""
 TABLES = 256
@@ -111,8 +110,9 @@ class DeltaTables:
             way = [Step(end)]
         return steps + way, gone
 
-    def called(self, place: str, number: int) -> str | None:
-        """What a version of a number is called; None: there is none."""
+    def called(self, location: str, number: int) -> str | None:
+        """What another version of a table is called; None: there is none of that number."""
+        place, _, _ = _parts(location)
         log = read_log(self._files_of(place), place)
         stamp = log.stamp(number)
         return None if stamp is None else _location(place, number, stamp)
@@ -214,11 +214,19 @@ class DeltaTables:
             )
             for path, add in found
         )
-        return BorrowedVersion(str(state.metadata["id"]), state.version, stamp, shape, listed)
+        return BorrowedVersion(_unique(str(state.metadata["id"])), state.version, stamp, shape, listed)
+
+
+def _unique(called: str) -> str:
+    """What tells a table from others: Iceberg wants a UUID, Delta's protocol any text, which mostly is one."""
+    try:
+        return str(UUID(called))
+    except ValueError:
+        return str(uuid5(NAMESPACE_URL, f"delta:{called}"))
 
 
 def _location(place: str, number: int, stamp: str) -> str:
-    return f"{PREFIX}{place}/_delta_log/{number:020d}.json#{stamp}"
+    return f"delta:{place}/_delta_log/{number:020d}.json#{stamp}"
 
 
 def _parts(location: str) -> tuple[str, int, str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 from urllib.parse import unquote
@@ -191,7 +192,7 @@ def _actions(files: Files, path: str) -> Iterator[Json]:
         return
     import pyarrow.parquet as pq
 
-    with files.open(path) as opened:
+    with files.open(path) as opened, _whole_file(path):
         table = pq.ParquetFile(opened)
         columns = [name for name in _STATS_COLUMNS if name in table.schema_arrow.names]
         for batch in table.iter_batches(columns=columns):
@@ -211,8 +212,18 @@ def _plain_maps(row: Json) -> Json:
 
 
 def _json_lines(files: Files, path: str) -> Iterator[Json]:
-    with files.open(path) as opened:
-        text = opened.read().decode("utf-8")
-    for line in text.split("\n"):
-        if line.strip():
-            yield json.loads(line)
+    with files.open(path) as opened, _whole_file(path):
+        lines = opened.read().decode("utf-8").split("\n")
+        found = [json.loads(line) for line in lines if line.strip()]
+        if not all(isinstance(each, dict) for each in found):
+            raise ValueError("a line of it is no action")
+    yield from found
+
+
+@contextmanager
+def _whole_file(path: str) -> Iterator[None]:
+    """OSError: a file of the log is not what it will be. It may still be on its way."""
+    try:
+        yield
+    except ValueError as err:  # of JSON, of text, of Parquet
+        raise OSError(f"{path} is not whole ({err})") from err

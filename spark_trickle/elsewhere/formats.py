@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Protocol
 
-from spark_trickle.elsewhere.delta import PREFIX, DeltaTables
+from spark_trickle.elsewhere.delta import DeltaTables
 from spark_trickle.elsewhere.delta_log import LogError
 from spark_trickle.elsewhere.files import Files, LocalFiles, is_local, plain
 from spark_trickle.elsewhere.heads import Found, missing, unreachable
 from spark_trickle.elsewhere.unversioned import JDBC, OF_FILES, NoFilesError, Place, pin_files, pin_moment
-from spark_trickle.errors import NotFoundError, UserError
+from spark_trickle.errors import NotFoundError, SourceAwayError, StreamTableError, UserError
 from spark_trickle.model.borrowed import BorrowedVersion, Step
 from spark_trickle.model.publication import Away
 from spark_trickle.names import BY_PLACE, TableName
@@ -29,8 +29,8 @@ class SourceFormat(Protocol):
         """What the newest version is called. FileNotFoundError: there is none; OSError: it cannot be told now."""
         ...
 
-    def called(self, place: str, number: int) -> str | None:
-        """What the version of a number is called; None: there is none."""
+    def called(self, location: str, number: int) -> str | None:
+        """What another version of a table is called; None: there is none of that number."""
         ...
 
     def read_at(self, location: str) -> BorrowedVersion:
@@ -50,6 +50,12 @@ class SourceFormat(Protocol):
         ...
 
 
+KINDS: Mapping[str, Callable[[Callable[[str], Files]], SourceFormat]] = {"delta": DeltaTables}
+"""Kinds that have versions, by what Spark calls their provider: what their versions are called begins with that and a
+colon, and ends with a hash and what can be shown as a number. Made of who reads the store that a place is in.
+"""
+
+
 class Formats:
     """The kinds that there are."""
 
@@ -67,7 +73,7 @@ class Formats:
         self._locate = locate
         self._now = now
         self._files_of: Callable[[str], Files] = lambda place: local if is_local(place) else far_files()
-        self._kinds: Mapping[str, SourceFormat] = {"delta": DeltaTables(self._files_of)}
+        self._kinds = {name: make(self._files_of) for name, make in KINDS.items()}
 
     def of(self, tables: Iterable[TableName]) -> Found:
         """What the newest versions of tables are called."""
@@ -77,21 +83,24 @@ class Formats:
         """Nothing is open."""
 
     def read_at(self, table: TableName, location: str) -> BorrowedVersion:
-        """A version of a table. UserError: it cannot be read."""
+        """A version of a table. UserError: it cannot be read; SourceAwayError: it cannot be read now."""
         try:
             return self._kind(location).read_at(location)
-        except LogError as err:
+        except (LogError, OSError) as err:
             raise _unreadable(table, err) from err
 
     def window(self, table: TableName, since: Sequence[str], until: str) -> tuple[list[Step], dict[int, str]]:
         try:
             return self._kind(until).window(since, until)
-        except LogError as err:
+        except (LogError, OSError) as err:
             raise _unreadable(table, err) from err
 
     def called(self, table: TableName, location: str, number: int) -> str:
         """What another version of a table is called. NotFoundError: there is none."""
-        found = self._kind(location).called(_place_in(location), number)
+        try:
+            found = self._kind(location).called(location, number)
+        except OSError as err:
+            raise _unreadable(table, err) from err
         if found is None:
             raise NotFoundError(f"version {number} of", table)
         return found
@@ -102,7 +111,7 @@ class Formats:
     def notices(self, table: TableName, location: str) -> list[str]:
         try:
             return [f"'{table}': {each}" for each in self._kind(location).notices(location)]
-        except LogError as err:
+        except (LogError, OSError) as err:
             raise _unreadable(table, err) from err
 
     def _newest(self, table: TableName) -> str | Away:
@@ -133,7 +142,7 @@ class Formats:
 
 def is_borrowed(location: str) -> bool:
     """Whether a version is one of a table that is not Iceberg's."""
-    return location.startswith(PREFIX)
+    return location.partition(":")[0] in KINDS
 
 
 def no_source(table: TableName, why: str) -> Away:
@@ -161,9 +170,8 @@ def without_files(table: TableName) -> Away:
     )
 
 
-def _place_in(location: str) -> str:
-    return location.partition(":")[2].rpartition("/_delta_log/")[0]
-
-
-def _unreadable(table: TableName, err: LogError) -> UserError:
-    return UserError(f"'{table}' cannot be read: {err}", facts={"source": str(table)})
+def _unreadable(table: TableName, err: LogError | OSError) -> StreamTableError:
+    facts = {"source": str(table), "catalog": table.catalog}
+    if isinstance(err, OSError):
+        return SourceAwayError(f"'{table}' cannot be read now: {err}", hint="It is tried again by itself", facts=facts)
+    return UserError(f"'{table}' cannot be read: {err}", facts=facts)

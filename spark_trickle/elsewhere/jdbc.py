@@ -9,13 +9,15 @@ from urllib.parse import parse_qsl, urlsplit
 from sqlalchemy import URL, Engine, create_engine, make_url, text
 from sqlalchemy.exc import SQLAlchemyError
 
+from spark_trickle.config import mask_url
 from spark_trickle.elsewhere.heads import Found, missing, unreachable
 from spark_trickle.elsewhere.settings import CatalogSettings
 from spark_trickle.model.publication import Away
 from spark_trickle.names import TableName
 
 _SQLITE, _POSTGRESQL = "jdbc:sqlite:", "jdbc:postgresql:"
-_ALL = text("SELECT table_namespace, table_name, metadata_location FROM iceberg_tables WHERE catalog_name = :catalog")
+_ALL = text("SELECT * FROM iceberg_tables WHERE catalog_name = :catalog")
+"""Whether there are views among them only newer ones say, in a column that older ones do not have."""
 _TIMEOUT_SECONDS = 10
 
 
@@ -38,6 +40,8 @@ class JdbcHeads:
             return cls(settings.name, URL.create("sqlite", database=path)) if path and ":memory:" not in path else None
         if uri.startswith(_POSTGRESQL):
             parts = urlsplit(uri.removeprefix("jdbc:"))
+            if not parts.hostname or "," in parts.netloc:
+                return None  # of several hosts, or of one that the driver finds out
             given = dict(parse_qsl(parts.query))
             plain = make_url(f"postgresql+psycopg://{parts.netloc}{parts.path}")
             name, password = name or given.pop("user", None), password or given.pop("password", None)
@@ -54,11 +58,15 @@ class JdbcHeads:
             return dict.fromkeys(wanted, unreachable(self._catalog, "its database file does not exist"))
         try:
             with self._engine.connect() as connection:
-                rows = connection.execute(_ALL, {"catalog": self._catalog}).all()
+                rows = connection.execute(_ALL, {"catalog": self._catalog}).mappings().all()
         except SQLAlchemyError as err:
             shown = str(getattr(err, "orig", None) or err).strip().partition("\n")[0]
-            return dict.fromkeys(wanted, unreachable(self._catalog, shown))
-        known = {(namespace, name): location for namespace, name, location in rows}
+            return dict.fromkeys(wanted, unreachable(self._catalog, mask_url(shown)))
+        known = {
+            (row["table_namespace"], row["table_name"]): row["metadata_location"]
+            for row in rows
+            if row.get("iceberg_type") in (None, "TABLE")
+        }
         found: dict[TableName, str | Away] = {}
         for table in wanted:
             found[table] = known.get((".".join(table.levels), table.name)) or missing(table)

@@ -7,23 +7,28 @@ of the cut was made from.
 
 from __future__ import annotations
 
+import logging
 import threading
+import traceback
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from hashlib import blake2b
 
+from spark_trickle.config import mask_url
 from spark_trickle.elsewhere.formats import Formats
 from spark_trickle.elsewhere.hadoop import HadoopHeads
-from spark_trickle.elsewhere.heads import Found, Heads, missing, not_configured
+from spark_trickle.elsewhere.heads import Found, Heads, missing, not_configured, unreachable
 from spark_trickle.elsewhere.jdbc import JdbcHeads
 from spark_trickle.elsewhere.rest import RestHeads
 from spark_trickle.elsewhere.settings import CatalogSettings
-from spark_trickle.errors import NotFoundError, UnavailableError
+from spark_trickle.errors import NotFoundError, SourceAwayError
 from spark_trickle.model.frontier import Pointer
 from spark_trickle.model.publication import Away, Cut
 from spark_trickle.names import BY_PLACE, SESSION, TableName
+
+_LOG = logging.getLogger("spark_trickle")
 
 MakeHeads = Callable[[CatalogSettings], Heads | None]
 
@@ -67,8 +72,18 @@ class Elsewhere:
         asked = {name: self._of(name, catalogs.get(name)) for name in by_catalog}
 
         def ask(name: str) -> Found:
-            heads = asked[name]
-            return {t: not_configured(t) for t in by_catalog[name]} if heads is None else heads.of(by_catalog[name])
+            heads, tables = asked[name], by_catalog[name]
+            if heads is None:
+                return {table: not_configured(table) for table in tables}
+            try:
+                return heads.of(tables)
+            except Exception as err:  # noqa: BLE001 - the boundary around each catalog
+                # Whatever it is, it is this catalog's: nobody else is to wait for that.
+                _LOG.error("asking catalog '%s' failed: %s", name, mask_url("".join(traceback.format_exception(err))))
+                why = (
+                    f"asking it failed by a bug of spark-trickle: {type(err).__name__}; the log has the trace to report"
+                )
+                return dict.fromkeys(tables, unreachable(name, why))
 
         if len(by_catalog) == 1:
             answers = [ask(name) for name in by_catalog]
@@ -78,13 +93,13 @@ class Elsewhere:
         return self._told({table: found for answer in answers for table, found in answer.items()})
 
     def pointer(self, table: TableName) -> Pointer:
-        """Where one table is. NotFoundError, UnavailableError: it cannot be found."""
+        """Where one table is. NotFoundError, SourceAwayError: it cannot be found."""
         found, away = self.pointers([table])
         if table in found:
             return found[table]
         if away[table] == missing(table):
             raise NotFoundError("table", table, hint=f"Catalog '{table.catalog}' does not have it")
-        raise UnavailableError(away[table].reason, hint=f"To do: {away[table].next_step}")
+        raise SourceAwayError(away[table].reason, hint=f"To do: {away[table].next_step}")
 
     def added_to(self, cut: Cut) -> Cut:
         """The cut with the tables of other catalogs that its stream tables read."""

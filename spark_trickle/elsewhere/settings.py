@@ -5,15 +5,20 @@ Values are never shown: tokens and passwords are among them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from spark_trickle.config import MASK, is_secret, mask_url
 from spark_trickle.names import LAKE, SESSION
 
 PREFIX = "spark.sql.catalog."
 ICEBERG = "org.apache.iceberg.spark.SparkCatalog"
 STAGED = "trickle_staged"
 """A catalog of our own, for files of windows."""
+
+_SHORTEST = 4
+"""Characters of what is hidden: shorter ones are in any text."""
 
 _IMPLEMENTATIONS = {
     "org.apache.iceberg.rest.RESTCatalog": "rest",
@@ -47,6 +52,21 @@ class CatalogSettings:
             return named.lower()
         by_class = self.properties.get("catalog-impl")
         return "hive" if by_class is None else _IMPLEMENTATIONS.get(by_class, by_class)
+
+
+def without_secrets(text: str, properties: Mapping[str, str]) -> str:
+    """What somebody says of a catalog, without what its settings say that nobody else should know: servers and drivers
+    repeat what they were told.
+
+    >>> without_secrets("who is bob, with se-cret?", {"credential": "bob:se-cret", "uri": "http://host"})
+    'who is bob, with ***?'
+    """
+    secrets = {value for key, value in properties.items() if is_secret(key)}
+    # Of `client:secret` and `Bearer token` the last part alone is one, too.
+    for secret in sorted(secrets | {re.split("[: ]", each)[-1] for each in secrets}, key=len, reverse=True):
+        if len(secret) >= _SHORTEST:
+            text = text.replace(secret, MASK)
+    return mask_url(text)
 
 
 def catalogs_in(conf: Mapping[str, str]) -> dict[str, CatalogSettings]:

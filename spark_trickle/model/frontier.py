@@ -68,7 +68,7 @@ class Frontier(Mapping[str, int | None]):
         return ", ".join(f"{pin.table}@{pin.version}" for pin in self.pins) or "nothing"
 
 
-_NUMBERED = re.compile(r"\Adelta:.*/_delta_log/(\d{20})\.json#[\d.]+\Z|\Aunversioned:.*#(\d+)\Z", re.DOTALL)
+_NUMBERED = re.compile(r"\Adelta:.*/_delta_log/(\d{20})\.json#[\d.]+\Z|\A[a-z]+:.*#(\d+)\Z", re.DOTALL)
 """Places of versions of tables that are not Iceberg's."""
 _WITHOUT_VERSIONS = "unversioned:"
 _COMMIT = re.compile(r"(?:(\d+)-[^/]*|/v(\d+)(?:\.gz)?\.metadata\.json(?:\.gz)?|/_delta_log/(\d{20})\.json#[\d.]+)\Z")

@@ -40,6 +40,8 @@ class Failure:
     """It will fail again: the stream table is in ERROR at once."""
     retry_at: datetime | None
     """When to try again; None for permanent ones."""
+    outside: bool = False
+    """The cause lies with another catalog, and may take its time: nobody is suspended for it."""
 
 
 @dataclass(frozen=True, slots=True)

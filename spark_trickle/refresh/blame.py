@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from spark_trickle.config import mask_url
 from spark_trickle.errors import InternalError, StreamTableError
 from spark_trickle.model.refresh import Outcome
 from spark_trickle.model.stream_table import StreamTable
@@ -35,7 +36,7 @@ def blaming(*names: TableName) -> Iterator[None]:
 
 def bug(doing: str, err: BaseException, facts: dict[str, object] | None = None) -> InternalError:
     """The error of ours for one that nobody expected; raise it `from` that."""
-    said = f"{type(err).__name__}: {err}".strip().splitlines()[0]
+    said = mask_url(f"{type(err).__name__}: {err}".strip().splitlines()[0])
     return InternalError(
         f"{doing} failed by a bug of spark-trickle: {said}",
         hint="Nothing was published; the log of 'spark_trickle' has the trace to report",
@@ -45,7 +46,7 @@ def bug(doing: str, err: BaseException, facts: dict[str, object] | None = None) 
 
 def trace_of(err: BaseException) -> str | None:
     """Where a bug happened, for the log; None: the message says all there is to know."""
-    return "".join(traceback.format_exception(err)) if isinstance(err, InternalError) else None
+    return mask_url("".join(traceback.format_exception(err))) if isinstance(err, InternalError) else None
 
 
 def blamed(err: StreamTableError, unit: Sequence[StreamTable]) -> list[StreamTable]:

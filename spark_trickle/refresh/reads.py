@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from spark_trickle.errors import UnavailableError
+from spark_trickle.errors import SourceAwayError
 from spark_trickle.model.publication import Cut
 from spark_trickle.model.stream_table import StreamTable
 from spark_trickle.names import TableName
 
 
 def require_reachable(cut: Cut, unit: Iterable[TableName]) -> None:
-    """UnavailableError: a source of another catalog cannot be found."""
+    """SourceAwayError: a source of another catalog cannot be found."""
     for name in sorted(unit):
         for source in cut.tables[name].sources:
             away = cut.away.get(source.table)
             if away is not None:
-                raise UnavailableError(
+                raise SourceAwayError(
                     f"'{name}' cannot be refreshed: {away.reason}",
                     hint=f"To do: {away.next_step}",
                     facts={"name": str(name), "source": str(source.table), "catalog": source.table.catalog},

@@ -19,6 +19,7 @@ from spark_trickle.errors import (
     DeposedError,
     FuseBlownError,
     HeldError,
+    SourceAwayError,
     StreamTableError,
     TransientError,
 )
@@ -235,7 +236,14 @@ class Tick:
                 rows.append(self._row(table, status, group, reason))
                 continue
             wait = None if not err.retryable else ended + delay(table.consecutive_errors + 1, self.world.chance())
-            failure = Failure(table=table.name, error=text, at=self.now, permanent=not err.retryable, retry_at=wait)
+            failure = Failure(
+                table=table.name,
+                error=text,
+                at=self.now,
+                permanent=not err.retryable,
+                retry_at=wait,
+                outside=isinstance(err, SourceAwayError),
+            )
             failures.append(failure)
             failed = self._row(table, Outcome.FAILED, group, None, error=text)
             rows.append(replace(failed, fixpoint_iteration=rounds if isinstance(rounds, int) else None))

@@ -75,6 +75,14 @@ def test_failures_that_may_go_away_suspend_after_too_many_in_a_row(catalog: Cata
     assert len(catalog.history(T("totals"))) == 3
 
 
+def test_failures_of_another_catalog_suspend_nobody(catalog: Catalog) -> None:
+    catalog.insert(stream_table("totals"))
+    for n in range(1, 9):
+        failure = Failure(table=T("totals"), error="away", at=NOON, permanent=False, retry_at=NOON, outside=True)
+        catalog.fail([failure], [history_row("totals", error="away")])
+        assert (catalog.get(T("totals")).status, catalog.get(T("totals")).consecutive_errors) == (Status.ACTIVE, n)
+
+
 def test_a_failure_that_will_come_again_is_an_error_at_once(catalog: Catalog) -> None:
     catalog.insert(stream_table("totals"))
     catalog.fail([Failure(table=T("totals"), error="boom", at=NOON, permanent=True, retry_at=None)], [])

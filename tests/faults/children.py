@@ -17,7 +17,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 START_SECONDS = 120.0
-END_SECONDS = 30.0
+END_SECONDS = 120.0
 
 
 class Worker:

@@ -10,6 +10,7 @@ import json
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import spark_trickle
@@ -17,6 +18,7 @@ from spark_trickle.engine import Engine
 from spark_trickle.errors import StreamTableError
 from spark_trickle.events import Event, Step, StepReached
 from tests.spark.engines import rows
+from tests.support.delta_writer import write_version
 
 QUERIES = {
     "by_region": "SELECT region, COUNT(*) AS n, SUM(amount) AS total, MAX(amount) AS most FROM orders GROUP BY region",
@@ -70,6 +72,38 @@ def behind(engine: Engine) -> list[str]:
     return [name for name, query in QUERIES.items() if rows(engine, f"SELECT * FROM {name}") != rows(engine, query)]
 
 
+def abroad(engine: Engine, folder: Path) -> dict[str, object]:
+    """Sources of other kinds: a table of another catalog and a Delta table are followed, a folder of files is computed
+    whole, all of it by the workers.
+    """
+    first = write_version(folder / "delta", 0, {"id": list(range(20_000)), "v": [each % 7 for each in range(20_000)]})
+    engine.spark.sql("SELECT id, id % 5 AS w FROM RANGE(5000)").write.parquet(f"{folder}/files")
+    engine.sql("CREATE NAMESPACE far.db; CREATE TABLE far.db.facts (id BIGINT, amount BIGINT) USING iceberg")
+    engine.sql("INSERT INTO far.db.facts SELECT id, id * 3 FROM RANGE(20000)")
+    facts, delta, files = "far.db.facts", f"delta.`{folder}/delta`", f"parquet.`{folder}/files`"
+    queries = {
+        "followed": f"SELECT v, COUNT(*) AS n, SUM(amount) AS total FROM {facts} JOIN {delta} USING (id) GROUP BY v",
+        "whole": f"SELECT w, SUM(amount) AS total FROM {facts} JOIN {files} USING (id) GROUP BY w",
+    }
+    engine.create_stream_table("followed", queries["followed"], refresh_mode="DIFFERENTIAL")
+    engine.create_stream_table("whole", queries["whole"])
+    engine.sql("INSERT INTO far.db.facts SELECT id, id FROM RANGE(20000, 23000)")
+    engine.sql("DELETE FROM far.db.facts WHERE id % 97 = 3")
+    kept = [each for each in range(23_000) if each % 89]
+    last = write_version(folder / "delta", 1, {"id": kept, "v": [each % 7 for each in kept]}, removed=first)
+    engine.spark.sql("SELECT id, id % 5 AS w FROM RANGE(5000, 9000)").write.mode("append").parquet(f"{folder}/files")
+    done = {each.name: str(each.action) for each in engine.refresh_stream_tables(list(queries))}
+    # Delta's own reader is not here: of that version the last file is all.
+    now = {name: query.replace(delta, f"parquet.`{folder}/delta/{last}`") for name, query in queries.items()}
+    right = [
+        engine.verify(name).ok and rows(engine, f"SELECT * FROM {name}") == rows(engine, query)
+        for name, query in now.items()
+    ]
+    for name in queries:
+        engine.drop_stream_table(name)
+    return {**done, "right": right}
+
+
 def schedule(engine: Engine) -> str:
     """Be a scheduler, beside whatever else is asked for."""
     threading.Thread(target=engine.run, daemon=True).start()
@@ -84,9 +118,13 @@ def main(master: str, warehouse: str, catalog: str) -> None:
         "verify": verify,
         "behind": behind,
         "schedule": schedule,
+        "abroad": lambda engine: abroad(engine, Path(f"{warehouse}-of-others")),
     }
+    far = "spark.sql.catalog.far"
+    others = {far: "org.apache.iceberg.spark.SparkCatalog", f"{far}.type": "hadoop"}
+    conf = {**CONF, **others, f"{far}.warehouse": f"{warehouse}-of-others/hadoop"}
     # Changes are to be too large for the driver, so that workers compute them.
-    obey(commands, warehouse, catalog=catalog, spark_master=master, spark_conf=CONF, small_change_rows=10)
+    obey(commands, warehouse, catalog=catalog, spark_master=master, spark_conf=conf, small_change_rows=10)
 
 
 def obey(commands: Mapping[str, Callable[..., object]], warehouse: str, **settings: Any) -> None:

@@ -31,6 +31,10 @@ def test_a_cluster_that_loses_a_worker_its_database_and_its_driver_keeps_stream_
             assert first.ask("verify") == [True] * 3
             assert min(after - then for after, then in zip(spark.tasks_of_workers(), before, strict=True)) > 0
 
+            before = spark.tasks_of_workers()
+            assert first.ask("abroad") == {"followed": "DIFFERENTIAL", "whole": "FULL", "right": [True, True]}
+            assert min(after - then for after, then in zip(spark.tasks_of_workers(), before, strict=True)) > 0
+
             first.ask("change", 40_000, 3_000)
             first.begin("refresh")
             assert first.answer() == "computing"

@@ -21,7 +21,7 @@ from tests.faults import shop
 from tests.faults.conftest import Shop, copy_into
 from tests.support import postgres
 
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 120.0
 
 
 class Server:

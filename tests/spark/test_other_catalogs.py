@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 import spark_trickle
 from spark_trickle.elsewhere.heads import missing
 from spark_trickle.engine import Engine
-from spark_trickle.errors import NotDifferentialError, UnavailableError, UserError
+from spark_trickle.errors import NotDifferentialError, StreamTableError, UnavailableError, UserError
 from spark_trickle.model.refresh import Action
 from spark_trickle.names import TableName
 from spark_trickle.spark.workspaces.scout import ScoutHeads
@@ -265,3 +265,33 @@ def test_a_catalog_that_nobody_configured_is_told(spark: SparkSession, tmp_path:
         assert held.codes == ("away",) and f"catalog '{NAME}' of table '{ORDERS}' is not configured here" in held.reason
         with pytest.raises(UserError):
             engine.create_stream_table("new", f"SELECT id FROM {NAME}.db.orders")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        # Asked by Iceberg's client, which knows more of JDBC's addresses than we do.
+        {"uri": "jdbc:postgresql://127.0.0.1:1/db?user=me&password=5ecr3t-word&connectTimeout=5"},
+        {"uri": "jdbc:postgresql://127.0.0.1:1/db?connectTimeout=5", "jdbc.user": "me", "jdbc.password": "5ecr3t-word"},
+        {"uri": "jdbc:postgresql://me:5ecr3t-word@127.0.0.1:1/db"},
+    ],
+)
+def test_a_password_in_the_address_of_a_catalog_is_not_told(
+    settings: dict[str, str], spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(0, logger="spark_trickle")
+    named = {"type": "jdbc", "warehouse": str(tmp_path), **settings}
+    conf = {f"spark.sql.catalog.{NAME}.{key}": value for key, value in named.items()}
+    conf[f"spark.sql.catalog.{NAME}"] = "org.apache.iceberg.spark.SparkCatalog"
+    with spark_trickle.connect(str(tmp_path / "lake"), spark_conf=conf) as engine:
+        for ask in (
+            lambda: engine.create_stream_table("new", f"SELECT id FROM {NAME}.db.orders"),
+            lambda: engine.explain_query(f"SELECT id FROM {NAME}.db.orders"),
+            lambda: engine.sql(f"SELECT id FROM {NAME}.db.orders"),
+        ):
+            with pytest.raises(StreamTableError) as told:
+                ask()
+            chain = [told.value, told.value.__cause__]
+            assert not any("5ecr3t" in str(each.as_dict()) for each in chain if isinstance(each, StreamTableError))
+            assert "5ecr3t" not in str(told.value) and told.value.kind in ("SourceAwayError", "UnavailableError")
+    assert "5ecr3t" not in caplog.text

@@ -36,6 +36,12 @@ class RestServer:
     def address(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
+    @property
+    def process(self) -> int:
+        """Its id."""
+        assert self._process is not None
+        return self._process.pid
+
     def start(self) -> None:
         assert (JARS / "complete").exists(), "the server's jars are missing: run `make setup-test`"
         hadoop = (Path(pyspark.__path__[0]) / "jars").glob("hadoop-client-*.jar")
@@ -51,6 +57,7 @@ class RestServer:
             ],
             env={
                 "PATH": os.environ["PATH"],
+                "LC_ALL": "C.UTF-8",
                 "CATALOG_REST_PORT": str(self.port),
                 "CATALOG_WAREHOUSE": str(self.folder / "files"),
                 "CATALOG_URI": f"jdbc:sqlite:{self.folder}/rest.db",

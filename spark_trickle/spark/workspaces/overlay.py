@@ -18,7 +18,7 @@ from spark_trickle.elsewhere.heads import missing
 from spark_trickle.elsewhere.pins import Elsewhere
 from spark_trickle.elsewhere.settings import ICEBERG, PREFIX
 from spark_trickle.elsewhere.unversioned import is_unversioned, what_it_is, why_full
-from spark_trickle.errors import NotFoundError, UnavailableError
+from spark_trickle.errors import NotFoundError, SourceAwayError
 from spark_trickle.model.borrowed import Step
 from spark_trickle.model.frontier import Pin, Pointer
 from spark_trickle.names import TableName
@@ -85,7 +85,7 @@ class PinnedElsewhere:
                 if away.get(table) == missing(table):
                     return False
                 if table in away:
-                    raise UnavailableError(away[table].reason, hint=f"To do: {away[table].next_step}")
+                    raise SourceAwayError(away[table].reason, hint=f"To do: {away[table].next_step}")
                 self._known[table] = found[table]
             return True
 

@@ -62,7 +62,7 @@ def test_a_tick_beside_a_scheduler_at_work_has_an_exit_code_of_its_own(
 
 
 def test_run_stops_by_itself_after_the_time_it_was_given(lake: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert run(["--warehouse", str(lake), "run", "--for", "1s"]) == 0
+    assert run(["--warehouse", str(lake), "run", "--for", "3s"]) == 0
     lines = capfd.readouterr().err.splitlines()
     assert "scheduling" in lines[0] and "stopped" in lines[-1]
     assert sum("skipped totals" in line for line in lines) == 1
@@ -74,12 +74,12 @@ def test_run_ends_well_when_it_is_told_to(lake: Path, number: signal.Signals) ->
     environment = {**os.environ, "TRICKLE_SCHEDULER_INTERVAL_MS": "60000"}
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
         catalog = Catalog.open(f"sqlite:///{lake}/trickle.db")
-        end = time.monotonic() + 30
+        end = time.monotonic() + 120
         while catalog.lease().holder is None and time.monotonic() < end:
             time.sleep(0.05)
         time.sleep(0.3)
         process.send_signal(number)
-        _, said = process.communicate(timeout=30)
+        _, said = process.communicate(timeout=120)
     assert process.returncode == 0, said
     assert "stopped" in said
     assert catalog.lease().holder is None

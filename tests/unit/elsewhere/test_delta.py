@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,6 +14,9 @@ import pytest
 from spark_trickle.elsewhere.delta import DeltaTables
 from spark_trickle.elsewhere.delta_log import LogError
 from spark_trickle.elsewhere.files import LocalFiles
+from spark_trickle.elsewhere.formats import Formats, is_borrowed
+from spark_trickle.elsewhere.unversioned import Place
+from spark_trickle.errors import SourceAwayError
 from spark_trickle.model.borrowed import BorrowedVersion, Follows
 from spark_trickle.model.frontier import Frontier, Pin
 from spark_trickle.names import TableName
@@ -51,7 +55,7 @@ def names(version: BorrowedVersion) -> dict[str, int]:
 
 
 def called(folder: Path, version: int) -> str:
-    found = TABLES.called(str(folder), version)
+    found = TABLES.called(TABLES.pin(str(folder)), version)
     assert found is not None
     return found
 
@@ -193,3 +197,43 @@ def test_versions_of_one_number_are_told_apart_and_shown_by_it(tmp_path: Path) -
     assert one.snapshot_id != other.snapshot_id and one.version == other.version == 7
     assert str(Frontier((one,))) == "a.b@7" and Frontier((other,))["a.b"] == 7
     assert Pin(TableName("a", "b"), "uuid", 5, 0, "/a/b/metadata/00007-x.metadata.json").version == 5
+
+
+@pytest.mark.parametrize("half", [b'{"add": {"path": "b.par', b"[1]", b"\xff\xfe", b"PAR1 and no more"])
+def test_a_log_that_is_not_whole_is_waited_for(tmp_path: Path, half: bytes) -> None:
+    table = TableName.elsewhere("delta", (), str(tmp_path))
+    formats = Formats(LocalFiles, lambda _: Place("delta", str(tmp_path)))
+    commit(tmp_path, 0, protocol(), metadata(), data(tmp_path, "a.parquet", 3))
+    first = formats.of([table])[table]
+    assert isinstance(first, str)
+    log = tmp_path / "_delta_log"
+    (log / f"{1:020d}.json").write_bytes(half)
+    if half.startswith(b"PAR1"):
+        commit(tmp_path, 1, data(tmp_path, "b.parquet", 4))
+        (log / f"{1:020d}.checkpoint.parquet").write_bytes(half)
+    last = formats.of([table])[table]
+    assert isinstance(last, str)
+    for ask in (formats.read_at, formats.notices, lambda table, last: formats.window(table, [first], last)):
+        with pytest.raises(SourceAwayError, match=f"'delta.`{tmp_path}`' cannot be read now: .*{1:020d}"):
+            ask(table, last)
+    (log / f"{1:020d}.checkpoint.parquet").unlink(missing_ok=True)
+    commit(tmp_path, 1, data(tmp_path, "b.parquet", 4))
+    last = formats.of([table])[table]
+    assert isinstance(last, str) and set(names(formats.read_at(table, last))) == {"a.parquet", "b.parquet"}
+
+
+@pytest.mark.parametrize("called", ["a-table", "", "5F0C1B1E-8a57-4a5c-9a6e-0d1f2a3b4c5d"])
+def test_a_table_is_told_by_a_uuid_whatever_its_log_calls_it(tmp_path: Path, called: str) -> None:
+    commit(tmp_path, 0, protocol(), metadata(id=called), data(tmp_path, "a.parquet", 3))
+    told = TABLES.read_at(TABLES.pin(str(tmp_path))).uuid
+    assert str(UUID(told)) == told and told == TABLES.read_at(TABLES.pin(str(tmp_path))).uuid
+    assert called.lower() in (told, "a-table", "")
+
+
+def test_a_kind_is_told_by_how_its_versions_are_called(tmp_path: Path) -> None:
+    commit(tmp_path, 0, protocol(), metadata())
+    assert is_borrowed(TABLES.pin(str(tmp_path)))
+    assert not is_borrowed("s3://lake/o/metadata/00012-x.metadata.json") and not is_borrowed("unversioned:csv:/o#12")
+    # What another kind would call its versions is shown by its number as well.
+    assert Pin(TableName("a", "b"), "uuid", 5, 0, "other:/data/o#12").version == 12
+    assert Pin(TableName("a", "b"), "uuid", 5, 0, "s3://lake/o#7/metadata/00012-x.metadata.json").version == 5

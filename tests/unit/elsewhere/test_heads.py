@@ -61,6 +61,14 @@ def test_pointers_of_a_database_are_read_by_one_statement(tmp_path: Path) -> Non
         rows = [("far", "a.b", "orders", "m1"), ("else", "a.b", "oth/er é", "m2"), ("far", "a", "orders", "m3")]
         database.executemany("INSERT INTO iceberg_tables VALUES (?, ?, ?, ?)", rows)
     assert heads.of([ORDERS, OTHER]) == {ORDERS: "m1", OTHER: missing(OTHER)}
+    # As newer catalogs have it; their views are no tables.
+    with closing(sqlite3.connect(tmp_path / "far.db")) as database, database:
+        database.execute("ALTER TABLE iceberg_tables ADD COLUMN iceberg_type")
+        database.execute("INSERT INTO iceberg_tables VALUES ('far', 'a.b', 'oth/er é', 'm4', 'VIEW')")
+    assert heads.of([ORDERS, OTHER]) == {ORDERS: "m1", OTHER: missing(OTHER)}
+    with closing(sqlite3.connect(tmp_path / "far.db")) as database, database:
+        database.execute("UPDATE iceberg_tables SET iceberg_type = 'TABLE'")
+    assert heads.of([ORDERS, OTHER]) == {ORDERS: "m1", OTHER: "m4"}
     heads.close()
 
 
@@ -71,6 +79,10 @@ def test_pointers_of_a_database_are_read_by_one_statement(tmp_path: Path) -> Non
         ("jdbc:mysql://host/db", None),
         ("jdbc:sqlite::memory:", None),
         ("jdbc:postgresql://host/db?socketFactory=x", None),
+        ("jdbc:postgresql:db", None),
+        ("jdbc:postgresql:///db", None),
+        ("jdbc:postgresql://one:5432,two:5432/db", None),
+        ("jdbc:postgresql://[::1]:5432/db", "postgresql+psycopg://[::1]:5432/db"),
     ],
 )
 def test_of_other_databases_only_the_jvm_can_ask(uri: str, shown: str | None) -> None:
@@ -87,10 +99,14 @@ class Server:
     token: str | None = None
     down: bool = False
     delay: float = 0.0
+    complaint: str = "who are you?"
     asked: list[tuple[str, str | None]] = field(default_factory=list)
     """Paths, with the tag that was sent."""
     told: dict[str, str] = field(default_factory=dict)
     """All headers that were ever sent."""
+    config: dict[str, object] = field(default_factory=lambda: {"defaults": {}, "overrides": {"prefix": "my/house"}})
+    says: bytes | None = None
+    """What it answers with, whatever is asked."""
     address: str = ""
 
     def answer(self, path: str, headers: dict[str, str]) -> tuple[int, dict[str, str], object]:
@@ -99,10 +115,12 @@ class Server:
         time.sleep(self.delay)
         if self.down:
             return 503, {}, {"error": {"message": "maintenance", "type": "ServiceUnavailableException"}}
+        if self.says is not None:
+            return 200, {"ETag": '"nonsense"'}, self.says
         if self.token is not None and headers.get("Authorization") != f"Bearer {self.token}":
-            return 401, {}, {"error": {"message": "who are you?", "type": "NotAuthorizedException"}}
+            return 401, {}, {"error": {"message": self.complaint, "type": "NotAuthorizedException"}}
         if path.startswith("/api/v1/config"):
-            return 200, {}, {"defaults": {}, "overrides": {"prefix": "my/house"}}
+            return 200, {}, self.config
         location = self.tables.get(path.partition("?")[0])
         if location is None:
             return 404, {}, {"error": {"message": "no", "type": "NoSuchTableException"}}
@@ -128,7 +146,7 @@ def serving(server: Server) -> Iterator[Server]:
             self._send(*server.grant(self.rfile.read(int(self.headers["Content-Length"])).decode()))
 
         def _send(self, status: int, headers: dict[str, str], body: object) -> None:
-            payload = b"" if body is None else json.dumps(body).encode()
+            payload = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
             self.send_response(status)
             for key, value in {**headers, "Content-Length": str(len(payload))}.items():
                 self.send_header(key, value)
@@ -218,6 +236,61 @@ def test_a_token_that_expired_is_asked_for_again_and_never_told() -> None:
         assert "X-Iceberg-Access-Delegation" not in server.told
         polite.close()
     assert "secret" not in repr(settings(uri="x", credential="me:secret"))
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        b"<html>please log in</html>",
+        b"",
+        b"[]",
+        b"7",
+        b'{"metadata-location": 7}',
+        b'{"config": {}, "defaults": 1}',
+        b"\xff",
+    ],
+)
+def test_an_answer_that_is_nonsense_is_no_answer(nonsense: bytes) -> None:
+    with serving(Server({f"{PATH}orders": "m1"})) as server:
+        heads = RestHeads.made_of(settings(uri=server.address))
+        assert heads is not None
+        for _ in range(2):  # before it introduced itself, and after
+            server.says = nonsense
+            told = reason(heads.of([ORDERS, OTHER])[ORDERS])
+            assert told.startswith("catalog 'far' cannot be reached: ") and "login" not in told
+            server.says = None
+            assert heads.of([ORDERS]) == {ORDERS: "m1"}
+        heads.close()
+
+
+def test_a_token_that_cannot_be_sent_or_is_repeated_by_the_server_is_not_told() -> None:
+    with serving(Server({f"{PATH}orders": "m1"}, token="first")) as server:
+        for token in ("se-cret\n", "s\N{EM DASH}e-cret"):
+            heads = RestHeads.made_of(settings(uri=server.address, token=token))
+            assert heads is not None
+            told = reason(heads.of([ORDERS])[ORDERS])
+            assert "cannot be sent" in told and "e-cret" not in told
+        for named in ({"token": "se-cret"}, {"header.Authorization": "Bearer se-cret"}):
+            heads = RestHeads("far", {"uri": server.address, **named})
+            server.complaint = "token se-cret has expired"
+            told = reason(heads.of([ORDERS])[ORDERS])
+            assert told == "catalog 'far' refuses to say where tables are: 401 token *** has expired"
+
+
+def test_a_server_says_where_and_how_it_wants_to_be_asked_from_then_on() -> None:
+    """As Iceberg's own client understands it."""
+    with serving(Server({f"{PATH}orders": "m1", "/api/v1/a%3Ab/namespaces/a%1Fb/tables/orders": "m2"})) as other:
+        overrides = {"uri": other.address, "prefix": "a%3Ab", "header.X-House": "theirs"}
+        with serving(Server(config={"defaults": {}, "overrides": overrides})) as server:
+            heads = RestHeads.made_of(settings(uri=f"{server.address}/"))
+            assert heads is not None and heads.of([ORDERS]) == {ORDERS: "m2"}
+            assert [path for path, _ in server.asked] == ["/api/v1/config"] and other.told["X-House"] == "theirs"
+            heads.close()
+        token_server = settings(uri=other.address, credential="me:secret", **{"oauth2-server-uri": "v1/oauth/tokens"})
+        other.token = "first"
+        heads = RestHeads.made_of(token_server)
+        assert heads is not None and heads.of([ORDERS]) == {ORDERS: "m1"}
+        heads.close()
 
 
 @pytest.mark.parametrize("beyond", [{"rest__auth__type": "sigv4"}, {"rest__client__proxy__hostname": "p"}])

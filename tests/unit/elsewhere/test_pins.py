@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+import pytest
+
 from spark_trickle.elsewhere.files import LocalFiles
 from spark_trickle.elsewhere.formats import Formats, no_source, without_folder
 from spark_trickle.elsewhere.heads import Found, missing, not_configured, unreachable
@@ -73,6 +75,20 @@ def test_what_has_not_moved_is_the_same_object_and_each_catalog_is_asked_once() 
     elsewhere.pointers([ONE])
     assert heads.closed
     elsewhere.close()
+
+
+def test_a_catalog_in_which_a_bug_of_ours_shows_takes_nobody_along(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken(Asked):
+        def of(self, tables: Iterable[TableName]) -> Found:
+            raise RuntimeError("Bearer 5ecr3t-token is no dictionary")
+
+    by_name = {"one": Broken(), "two": Asked({TWO: "m2"})}
+    catalogs = {name: CatalogSettings(name, ICEBERG, {"type": "hive"}) for name in by_name}
+    elsewhere = Elsewhere(lambda: catalogs, lambda settings: by_name[settings.name], FORMATS)
+    for tables in ([ONE, TWO], [ONE]):
+        found, away = elsewhere.pointers(tables)
+        assert set(found) == {*tables} - {ONE} and "by a bug of spark-trickle: RuntimeError" in away[ONE].reason
+    assert "is no dictionary" in caplog.text and "5ecr3t" not in caplog.text + away[ONE].reason
 
 
 def test_a_cut_has_the_tables_of_other_catalogs_that_its_stream_tables_read() -> None:

@@ -78,7 +78,7 @@ def told(targets: dict[str, str], *events: Any, pace: Pace = QUICK) -> None:
     hooks = Hooks(mailbox, targets, "lake")
     for event in events:
         hooks(event)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not mailbox.empty and time.monotonic() < deadline:
         time.sleep(0.01)
     mailbox.close()
@@ -133,17 +133,17 @@ def test_nobody_waits_for_a_hook_that_hangs() -> None:
     free = threading.Event()
 
     def hang(_body: bytes, _path: str) -> int:
-        free.wait(30)
+        free.wait(120)
         return 200
 
     with listening(hang) as address:
-        mailbox = Mailbox(Pace(waits=(), timeout=30))
+        mailbox = Mailbox(Pace(waits=(), timeout=120))
         hooks = Hooks(mailbox, {"on_failure": address}, "lake")
         began = time.monotonic()
         for _ in range(5000):
             hooks(FAILED)
         mailbox.close(patience=0.1)
-        assert time.monotonic() - began < 15
+        assert time.monotonic() - began < 60
         free.set()
 
 

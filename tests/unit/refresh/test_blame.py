@@ -13,6 +13,7 @@ from spark_trickle.model.refresh import Outcome
 from spark_trickle.model.standing import Standing
 from spark_trickle.model.stream_table import RefreshMode, Status
 from spark_trickle.names import TableName
+from spark_trickle.refresh.blame import blaming, trace_of
 from tests.support.scheduling import Yard, failed, names, yard
 
 T = TableName.parse
@@ -51,6 +52,17 @@ def test_a_bug_in_a_refresh_by_hand_is_the_failure_of_one_member_with_history_an
     assert [event.table for event in told] == ["counts"]
     assert told[0].trace is not None and "ZeroDivisionError" in told[0].trace and "_before_write" in told[0].trace
     assert y.catalog.get(T("counts")).status is Status.ACTIVE, "what is tried by hand changes no status"
+
+
+def test_what_another_library_says_of_a_password_is_neither_told_nor_logged() -> None:
+    def connect() -> None:
+        raise RuntimeError("Failed to connect: jdbc:postgresql://host/db?user=me&password=5ecr3t&timeout=5")
+
+    with pytest.raises(InternalError) as caught, blaming(T("totals")):
+        connect()
+    trace = trace_of(caught.value)
+    assert trace is not None and "in connect" in trace and "password=***&timeout" in trace
+    assert "5ecr3t" not in trace + str(caught.value)
 
 
 def test_a_bug_in_a_tick_is_an_error_of_the_member_and_not_of_its_group(y: Yard) -> None:

@@ -44,7 +44,7 @@ def fork(y: Yard) -> list[TableName]:
 
 
 def test_independent_members_run_at_the_same_time_and_their_reader_after_them(tmp_path: Path) -> None:
-    together, written = threading.Barrier(3, timeout=10), list[str]()
+    together, written = threading.Barrier(3, timeout=60), list[str]()
 
     def meet(name: str) -> None:
         if name != "last" and armed:

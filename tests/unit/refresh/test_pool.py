@@ -59,7 +59,7 @@ def test_each_unit_runs_once_after_all_above_it_and_never_too_many_at_once(
 
 
 def test_independent_units_run_side_by_side() -> None:
-    log, together = Log(), threading.Barrier(2, timeout=10)
+    log, together = Log(), threading.Barrier(2, timeout=60)
     with ThreadPoolExecutor(2) as executor:
         run_in_order(
             [0, 1],

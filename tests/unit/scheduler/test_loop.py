@@ -45,7 +45,7 @@ def scheduler(y: Yard, interval: float = 0.02, lease: float = 1.0) -> Scheduler:
     )
 
 
-def soon(holds: Callable[[], bool], seconds: float = 10.0) -> bool:
+def soon(holds: Callable[[], bool], seconds: float = 60.0) -> bool:
     end = time.monotonic() + seconds
     while not holds() and time.monotonic() < end:
         time.sleep(0.01)
@@ -97,7 +97,7 @@ def test_a_loop_refreshes_what_changes_until_it_is_stopped(y: Yard) -> None:
 def test_a_loop_ends_at_the_moment_it_was_given(y: Yard) -> None:
     started = time.monotonic()
     scheduler(y, interval=60).run(datetime.now(UTC) + timedelta(seconds=0.3))
-    assert 0.25 < time.monotonic() - started < 10
+    assert 0.25 < time.monotonic() - started < 45
 
 
 def test_a_pausing_loop_wakes_at_once_when_a_table_is_created_or_a_gate_opens(y: Yard) -> None:

@@ -29,7 +29,7 @@ def act(at: Served, **asked: Any) -> Any:
 
 
 def until(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + 10
+    end = time.monotonic() + 60
     while not holds():
         assert time.monotonic() < end
         time.sleep(0.01)
