@@ -72,7 +72,7 @@ def main() -> int:
 def _stories(place: Place, wanted: tuple[int, ...], engines: tuple[str, ...], fraction: float) -> Iterator[Story]:
     """Ours comes first: its lake is where the changes are made."""
     right: dict[int, list[Answer]] = {}
-    with trickle.connect(str(place.lake), spark_driver_memory="3g", row_cache_bytes=0) as engine:
+    with trickle.connect(str(place.lake), spark_driver_memory=place.memory, row_cache_bytes=0) as engine:
         stream = Stream(engine, place.files, place.scale, fraction)
         say(f"scale {place.scale:g}, {stream.rows:,} rows changed in a cycle")
         for number in wanted:
@@ -157,7 +157,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--cycles", type=int, default=4, help="changes of each; the first warms up")
     parser.add_argument("--warehouse", help="keep the data there and use what is there; default: a temporary folder")
     parser.add_argument("--environments", default=".venv-peers", help="where scripts/setup_peers.sh made them")
-    parser.add_argument("--driver-memory", default="4g", help="the heap of our JVM and of Flink's")
+    parser.add_argument(
+        "--driver-memory", default="4g", help="the heap of a JVM: ours, Flink's, and the one that writes the changes"
+    )
     parser.add_argument("--json", help="write what was measured to this file")
     return parser
 

@@ -70,11 +70,12 @@ def _tell(wire: Wire, answer: Any) -> None:
     rows: dict[tuple[str, ...], int] = {}
     for row in answer.collect():
         values = tuple(str(value) for value in row)
-        came = row.get_row_kind().name in ("INSERT", "UPDATE_AFTER")
+        kind = row.get_row_kind().name
+        came = kind in ("INSERT", "UPDATE_AFTER")
         rows[values] = rows.get(values, 0) + (1 if came else -1)
         if not rows[values]:
             del rows[values]
-        if came:
+        if kind != "UPDATE_BEFORE":  # what it becomes comes next
             wire.answer([values for values, times in rows.items() for _ in range(times)])
 
 

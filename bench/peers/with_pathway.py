@@ -83,13 +83,11 @@ class Progress:
         self._rows: dict[Any, dict[str, Any]] = {}
         self.answered = -1
 
-    def mark(self, row: Mapping[str, Any], moment: int) -> None:
-        """A table's mark has come through."""
-        self._marks.setdefault(row["number"], []).append(moment)
-
-    def change(self, key: Any, row: dict[str, Any], is_addition: bool) -> None:
-        """A row of the answer came or went."""
-        if is_addition:
+    def change(self, key: Any, row: dict[str, Any], moment: int, is_addition: bool) -> None:
+        """A row of the answer came or went, or a table's mark has come through."""
+        if row["mark"] >= 0:
+            self._marks.setdefault(row["mark"], []).append(moment)
+        elif is_addition:
             self._rows[key] = row
         elif self._rows.get(key) == row:
             del self._rows[key]
@@ -263,6 +261,7 @@ def main(files: Path, number: int) -> None:
     progress = Progress(wire, len(COLUMNS[number]), shown)
     sources: dict[str, Source] = {}
     tables: dict[str, Any] = {}
+    marks: list[Any] = []
     for table, columns in COLUMNS[number].items():
         sources[table] = Source(files, table, columns, lambda: progress.answered)
         types = {
@@ -276,12 +275,20 @@ def main(files: Path, number: int) -> None:
             max_backlog_size=AHEAD_ROWS,
         )
         tables[table] = read.filter(read[columns[0]] >= 0)
-        marks = read.filter(read[columns[0]] < 0).select(number=-1 - read[columns[0]])
-        pw.io.subscribe(marks, on_change=lambda key, row, time, is_addition: progress.mark(row, time))
+        mark = read.filter(read[columns[0]] < 0).select(mark=-1 - pw.this[columns[0]], table=table)
+        # With names of its own: the same row of two tables would be one row, twice.
+        marks.append(mark.with_id_from(pw.this.mark, pw.this.table))
+    answer = query(tables)
+    names = {name: answer[name] for name in answer.column_names()}
+    rows = answer.select(mark=-1, **names).update_id_type(pw.Pointer)
+    empty = {name: "" if kind is str else 0 for name, kind in answer.schema.typehints().items()}
+    marks = [mark.select(pw.this.mark, **empty).update_id_type(pw.Pointer) for mark in marks]
+    # One stream of both, so that a mark does not come before the rows that it follows.
+    pw.universes.promise_are_pairwise_disjoint(rows, *marks)
     pw.io.subscribe(
-        query(tables),
-        on_change=lambda key, row, time, is_addition: progress.change(key, row, is_addition),
-        on_time_end=progress.passed,
+        rows.concat(*marks),
+        on_change=lambda key, row, time, is_addition: progress.change(key, row, time, is_addition),
+        on_time_end=lambda time: progress.passed(time),
     )
     threading.Thread(target=_hand_on, args=(wire, files, list(sources.values())), daemon=True).start()
     pw.run(monitoring_level=pw.MonitoringLevel.NONE)
