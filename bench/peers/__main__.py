@@ -20,7 +20,7 @@ from bench.peers.story import Side, say, tell
 from bench.peers.stream import Stream, write_first
 from bench.tpch import queries
 
-ENGINES = ("ours", "pathway", "flink")
+PEERS = ("pathway", "flink")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,18 +58,21 @@ def main() -> int:
     for old in [*files.glob("batch-*"), *files.glob("watched-*")]:
         shutil.rmtree(old)
     place = Place(files, Path(options.environments).absolute(), options.scale, options.driver_memory, options.cycles)
+    failed: list[str] = []
     try:
-        stories = list(_stories(place, tuple(options.queries), tuple(options.engines), options.changes))
+        stories = list(_stories(place, tuple(options.queries), tuple(options.peers), options.changes, failed))
     finally:
         if options.warehouse is None:
             shutil.rmtree(folder, ignore_errors=True)
     if options.json:
         Path(options.json).write_text(json.dumps([asdict(each) for each in stories], indent=1), encoding="utf-8")
-    print(show(stories))  # noqa: T201
-    return 1 if any(story.wrong for story in stories) else 0
+    print("\n".join([show(stories), *(f"FAILED: {said}" for said in failed)]))  # noqa: T201
+    return 1 if failed or any(story.wrong for story in stories) else 0
 
 
-def _stories(place: Place, wanted: tuple[int, ...], engines: tuple[str, ...], fraction: float) -> Iterator[Story]:
+def _stories(
+    place: Place, wanted: tuple[int, ...], peers: tuple[str, ...], fraction: float, failed: list[str]
+) -> Iterator[Story]:
     """Ours comes first: its lake is where the changes are made."""
     right: dict[int, list[Answer]] = {}
     with trickle.connect(str(place.lake), spark_driver_memory=place.memory, row_cache_bytes=0) as engine:
@@ -77,13 +80,16 @@ def _stories(place: Place, wanted: tuple[int, ...], engines: tuple[str, ...], fr
         say(f"scale {place.scale:g}, {stream.rows:,} rows changed in a cycle")
         for number in wanted:
             yield _ours(place, stream, number, right.setdefault(number, []))
-    for name in engines:
+    for name in peers:
         for number in wanted:
-            if name == "pathway":
-                yield tell(_pathway(place, number), place.cycles, right[number].__getitem__)
             if name == "flink":
                 write_first(place.files, number)
-                yield tell(_flink(place, number), place.cycles, right[number].__getitem__)
+            side = _flink(place, number) if name == "flink" else _pathway(place, number)
+            try:
+                yield tell(side, place.cycles, right[number].__getitem__)
+            except (RuntimeError, TimeoutError) as err:  # the others are measured all the same
+                say(f"FAILED: {name} q{number:02}: {err}")
+                failed.append(f"{name} q{number:02}: {err}")
 
 
 def _ours(place: Place, stream: Stream, number: int, right: list[Answer]) -> Story:
@@ -141,10 +147,10 @@ def _numbers(text: str) -> tuple[int, ...]:
     return found
 
 
-def _engines(text: str) -> tuple[str, ...]:
+def _peers(text: str) -> tuple[str, ...]:
     found = tuple(text.split(","))
-    if unknown := set(found) - set(ENGINES):
-        raise ValueError(f"no engine {sorted(unknown)}")
+    if unknown := set(found) - set(PEERS):
+        raise ValueError(f"no peer {sorted(unknown)}")
     return found
 
 
@@ -152,7 +158,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench.peers", description=__doc__)
     parser.add_argument("--scale", type=float, default=1)
     parser.add_argument("--queries", type=_numbers, default=QUERIES, help="for example 1,6")
-    parser.add_argument("--engines", type=_engines, default=ENGINES, help="besides ours: pathway,flink")
+    parser.add_argument("--peers", type=_peers, default=PEERS, help="for example flink")
     parser.add_argument("--changes", type=float, default=0.001, help="fraction of all rows that a cycle changes")
     parser.add_argument("--cycles", type=int, default=4, help="changes of each; the first warms up")
     parser.add_argument("--warehouse", help="keep the data there and use what is there; default: a temporary folder")
