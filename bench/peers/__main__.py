@@ -58,14 +58,17 @@ def main() -> int:
     for old in [*files.glob("batch-*"), *files.glob("watched-*")]:
         shutil.rmtree(old)
     place = Place(files, Path(options.environments).absolute(), options.scale, options.driver_memory, options.cycles)
+    stories: list[Story] = []
     failed: list[str] = []
     try:
-        stories = list(_stories(place, tuple(options.queries), tuple(options.peers), options.changes, failed))
+        for story in _stories(place, tuple(options.queries), tuple(options.peers), options.changes, failed):
+            stories.append(story)
+            if options.json:  # so that what was measured is there, whatever comes
+                written = json.dumps([asdict(each) for each in stories], indent=1)
+                Path(options.json).write_text(written, encoding="utf-8")
     finally:
         if options.warehouse is None:
             shutil.rmtree(folder, ignore_errors=True)
-    if options.json:
-        Path(options.json).write_text(json.dumps([asdict(each) for each in stories], indent=1), encoding="utf-8")
     print("\n".join([show(stories), *(f"FAILED: {said}" for said in failed)]))  # noqa: T201
     return 1 if failed or any(story.wrong for story in stories) else 0
 
@@ -73,23 +76,21 @@ def main() -> int:
 def _stories(
     place: Place, wanted: tuple[int, ...], peers: tuple[str, ...], fraction: float, failed: list[str]
 ) -> Iterator[Story]:
-    """Ours comes first: its lake is where the changes are made."""
-    right: dict[int, list[Answer]] = {}
+    """Query by query, ours first: in its lake the changes are made."""
     with trickle.connect(str(place.lake), spark_driver_memory=place.memory, row_cache_bytes=0) as engine:
         stream = Stream(engine, place.files, place.scale, fraction)
         say(f"scale {place.scale:g}, {stream.rows:,} rows changed in a cycle")
         for number in wanted:
-            yield _ours(place, stream, number, right.setdefault(number, []))
-    for name in peers:
-        for number in wanted:
-            if name == "flink":
-                write_first(place.files, number)
-            side = _flink(place, number) if name == "flink" else _pathway(place, number)
-            try:
-                yield tell(side, place.cycles, right[number].__getitem__)
-            except (RuntimeError, TimeoutError) as err:  # the others are measured all the same
-                say(f"FAILED: {name} q{number:02}: {err}")
-                failed.append(f"{name} q{number:02}: {err}")
+            right: list[Answer] = []
+            yield _ours(place, stream, number, right)
+            write_first(place.files, number)
+            for name in peers:
+                side = _flink(place, number) if name == "flink" else _pathway(place, number)
+                try:
+                    yield tell(side, place.cycles, right.__getitem__)
+                except (RuntimeError, TimeoutError) as err:  # the others are measured all the same
+                    say(f"FAILED: {name} q{number:02}: {err}")
+                    failed.append(f"{name} q{number:02}: {err}")
 
 
 def _ours(place: Place, stream: Stream, number: int, right: list[Answer]) -> Story:
