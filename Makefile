@@ -47,8 +47,12 @@ fuzz-spark: setup ## The same on Spark: hostile names, values and settings; CASE
 	$(BIN)/python -m tests.support.fuzz --spark --cases $(or $(CASES),500)
 	$(BIN)/python -m tests.support.fuzz --spark --cases $(or $(CASES),500) --tiny-limits
 
-bench: setup ## Measure incremental against full; SF=1 for TPC-H (CHANGES=0.01, ROWS=8000, QUERIES=1,5-7, WAREHOUSE=folder)
-ifdef SF
+bench: setup ## Measure incremental against full; SF=1 for TPC-H (CHANGES=0.01, ROWS=8000, QUERIES=1,5-7, WAREHOUSE=folder); PEERS=1 beside Pathway and Flink
+ifdef PEERS
+	@scripts/setup_peers.sh
+	$(BIN)/python -m bench.peers --scale $(or $(SF),1) $(if $(CHANGES),--changes $(CHANGES)) \
+		$(if $(QUERIES),--queries $(QUERIES)) $(if $(WAREHOUSE),--warehouse $(WAREHOUSE))
+else ifdef SF
 	$(BIN)/python -m bench.tpch --scale $(SF) $(if $(CHANGES),--changes $(CHANGES)) $(if $(ROWS),--changed-rows $(ROWS)) \
 		$(if $(QUERIES),--queries $(QUERIES)) $(if $(WAREHOUSE),--warehouse $(WAREHOUSE))
 else
@@ -56,5 +60,5 @@ else
 endif
 
 clean: ## Remove what can be made again
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist
+	rm -rf .venv .venv-peers .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
