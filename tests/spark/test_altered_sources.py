@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from spark_trickle.engine import Engine
 from spark_trickle.model.refresh import Action
 from tests.spark.engines import assert_equals_query, opened
 
@@ -60,3 +61,22 @@ def test_a_column_of_which_nobody_knew_is_read_of_older_versions(spark: SparkSes
         engine.sql("ALTER TABLE p ADD COLUMN z INT; INSERT INTO p VALUES (1, 5); INSERT INTO q VALUES (1)")
         assert engine.refresh_stream_table("both").action is Action.DIFFERENTIAL
         assert_equals_query(engine, "both")
+
+
+def test_a_source_may_gain_columns_with_names_of_ours(engine: Engine) -> None:
+    engine.sql("CREATE TABLE t (k INT, v INT); INSERT INTO t VALUES (1, 1), (2, 2)")
+    queries = {
+        "sums": "SELECT k, SUM(v) AS s FROM t GROUP BY k",
+        "keys": "SELECT DISTINCT k FROM t",
+        "pairs": "SELECT a.k, b.v FROM t AS a LEFT JOIN t AS b ON a.k = b.v",
+        "ranks": "SELECT k, RANK() OVER (ORDER BY v, k) AS r FROM t",
+    }
+    for name, query in queries.items():
+        engine.create_stream_table(name, query, strict=True)
+    for number, column in enumerate(("_weight", "_trickle_weight", "_change_type"), start=3):
+        engine.sql(f"ALTER TABLE t ADD COLUMN {column} INT")
+        engine.sql(f"INSERT INTO t (k, v, {column}) VALUES ({number}, {number}, -1), (1, 1, 9)")
+        engine.sql(f"DELETE FROM t WHERE k = {number - 1}")
+        for name in queries:
+            assert engine.refresh_stream_table(name).action is Action.DIFFERENTIAL, (name, column)
+            assert_equals_query(engine, name)

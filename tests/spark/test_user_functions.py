@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
+from pyspark import cloudpickle
 from pyspark.sql.functions import udf
 from pyspark.sql.types import IntegerType
 
@@ -12,6 +13,7 @@ from spark_trickle.engine import Engine
 from spark_trickle.errors import NotDifferentialError, StreamTableError
 from spark_trickle.model.refresh import Action
 from spark_trickle.model.stream_table import RefreshMode
+from spark_trickle.spark.queries.fingerprints import of_command
 from tests.spark.engines import assert_equals_query, values
 
 
@@ -69,3 +71,20 @@ def test_a_function_whose_body_was_changed_is_noticed(numbers: Engine) -> None:
     numbers.sql("INSERT INTO numbers VALUES ('d', 8)")
     assert [each.action for each in numbers.refresh_stream_tables(["timed", "wary"])] == [Action.DIFFERENTIAL] * 2
     assert_equals_query(numbers, "wary")
+
+
+def test_a_function_is_told_by_all_that_it_closes_over() -> None:
+    def made(numbers: dict[str, int], *more: int) -> Callable[[int], int]:
+        def helper(x: int, y: tuple[int, ...] = more) -> int:
+            return x * sum(numbers.values()) + len(y)
+
+        return lambda x: helper(x)
+
+    def told(numbers: dict[str, int], *more: int) -> str:
+        return of_command(cloudpickle.dumps((made(numbers, *more), "int")))  # type: ignore[no-untyped-call]
+
+    before = dict.fromkeys("abcdefgh", 2)
+    assert told(before, 1) == told(dict(before), 1)
+    assert told(before, 1) != told(before, 2)
+    for name in before:
+        assert told(before) != told({**before, name: 3}), name

@@ -99,7 +99,8 @@ class _Teller:
 
     home: str
     """The package whose code counts; that of others is known by name."""
-    seen: set[int] = field(default_factory=set)
+    seen: dict[int, Any] = field(default_factory=dict)
+    """By address, and kept: the next value may come to lie where one lay that is gone."""
 
     def told(self, value: Any) -> Iterator[str]:
         if isinstance(value, _PLAIN):
@@ -108,7 +109,7 @@ class _Teller:
         if id(value) in self.seen:
             yield "again"
             return
-        self.seen.add(id(value))
+        self.seen[id(value)] = value
         if isinstance(value, CodeType):
             yield from self._code(value)
         elif isinstance(value, FunctionType) and _package(value) in (self.home, "__main__"):
