@@ -160,6 +160,19 @@ def test_convergence_within_max_iterations_and_error_beyond(circular: Engine) ->
     assert values(circular, "SELECT * FROM chain") == before
 
 
+def test_what_was_reached_bit_by_bit_is_verified_however_many_rounds_that_takes(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    with opened(spark, tmp_path / "lake", allow_circular=True, max_fixpoint_iterations=4) as engine:
+        engine.sql("CREATE TABLE edges (src INT, dst INT)")
+        reached = "SELECT 1 AS node UNION SELECT e.dst FROM reached r JOIN edges e ON r.node = e.src"
+        engine.create_stream_table("reached", reached, strict=True)
+        for node in range(1, 9, 2):
+            engine.sql(f"INSERT INTO edges VALUES ({node}, {node + 1}), ({node + 1}, {node + 2})")
+            assert engine.refresh_stream_table("reached").fixpoint_iteration == 3
+        verified(engine, "reached")
+
+
 def test_drop_member_breaks_cycle_and_scc_id_cleared(circular: Engine) -> None:
     circular.create_stream_tables(CLOSURE)
     circular.create_stream_table("after", "SELECT src, COUNT(*) AS n FROM reach_b GROUP BY src")
@@ -281,6 +294,47 @@ def test_a_view_that_is_redefined_makes_no_circle_that_may_not_be(circular: Engi
     circular.refresh_stream_table("up", upstream=True)
     assert pairs(circular, "up") == {(1, 2), (2, 3), (3, 4), (7, 2), (8, 4)}
     verified(circular, "up", "down")
+
+
+def test_a_circle_of_three_under_the_scheduler_to_its_end_and_past_it(circular: Engine) -> None:
+    """Left empty at first; rows that grow for ever; resumed; followed at once by who reads it; maintained."""
+    edges = "edges AS e ON w.dst = e.src"
+    circular.create_stream_tables(
+        {
+            "walks": "SELECT src, dst FROM edges UNION ALL SELECT src, dst FROM further",
+            "longer": f"SELECT w.src, e.dst FROM walks AS w JOIN {edges}",
+            "further": "SELECT src, dst FROM longer WHERE src IS NOT NULL",
+        },
+        schedule="1s",
+        strict=True,
+        initialize=False,
+    )
+    circular.create_stream_table("counted", "SELECT src, COUNT(*) AS n FROM further GROUP BY src", schedule="1s")
+    members, later = ["further", "longer", "walks"], datetime.now(UTC)
+    circular.sql("INSERT INTO edges VALUES (4, 1)")
+    report = circular.tick(now=later)
+    assert sorted(each.name for each in report.failed) == members and not report.refreshed
+    for name in members:
+        status, row = circular.status(name), circular.history(name)[0]
+        assert (status.status, status.populated, status.scc_id) == (Status.ERROR, False, 1)
+        assert (row.status, row.fixpoint_iteration) == ("FAILED", 20) and "after 20 rounds" in (row.error or "")
+        assert values(circular, f"SELECT * FROM {name}") == []
+        assert "20 rounds" in str(circular.why(name)) and f"resume_stream_table('{name}')" in str(circular.why(name))
+    (circle,) = circular.scc_status()
+    assert (circle.member_count, circle.last_iterations, circle.last_converged_at) == (3, None, None)
+    circular.sql("DELETE FROM edges WHERE src = 4")
+    assert circular.tick(now=later + timedelta(minutes=1)).idle, "until somebody says so"
+    circular.sql("CALL trickle.resume_stream_table('longer')")
+    report = circular.tick(now=later + timedelta(minutes=2))
+    assert sorted(each.name for each in report.refreshed) == sorted([*members, "counted"])
+    assert pairs(circular, "walks") == closure(circular)
+    circular.alter_stream_table("counted", refresh_mode="IMMEDIATE")
+    circular.sql("DELETE FROM edges WHERE src = 2; INSERT INTO edges VALUES (2, 4)")
+    assert circular.refresh_stream_table("longer").action is Action.DIFFERENTIAL
+    assert pairs(circular, "walks") == closure(circular) == {(1, 2), (2, 4), (3, 4), (1, 4)}
+    assert values(circular, "SELECT * FROM counted") == [(1, 1)], "in the same commit"
+    circular.maintain()
+    verified(circular, *members, "counted")
 
 
 CHANGES = (

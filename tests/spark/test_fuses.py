@@ -30,6 +30,9 @@ def test_a_change_is_counted_before_anything_is_computed(engine: Engine) -> None
     # Rewritten files: by metadata a thousand rows were deleted and as many inserted, and one was changed.
     engine.sql("UPDATE orders SET amount = 2 WHERE id = 1")
     assert engine.refresh_stream_table("totals").action is Action.DIFFERENTIAL
+    # So does a compaction, which changes nothing.
+    engine.sql("CALL lake.system.rewrite_data_files(table => 'default.orders', options => map('rewrite-all', 'true'))")
+    assert engine.refresh_stream_table("totals").action is Action.NO_DATA
     engine.sql("DELETE FROM orders WHERE id < 300")
     with pytest.raises(FuseBlownError) as refused:
         engine.refresh_stream_table("totals")
@@ -98,6 +101,14 @@ def test_a_transaction_whose_immediate_stream_table_would_blow_is_rolled_back(en
         engine.sql("DELETE FROM orders")
     with pytest.raises(FuseBlownError, match="1,001 changed rows"), engine.transaction() as tx:
         tx.sql("DELETE FROM orders")
+    # Of two that follow each other the second one's counts as well; gates and watermarks are rolled back, too.
+    engine.create_stream_table("above", "SELECT total FROM live", refresh_mode="IMMEDIATE", fuse="on", fuse_ceiling=1)
+    with pytest.raises(FuseBlownError, match="'above' is not refreshed"), engine.transaction() as tx:
+        tx.sql("INSERT INTO orders VALUES (3000, 'eu', 1)")
+        tx.gate_source("orders")
+        tx.advance_watermark("orders", "2026-03-01T12:00:00Z")
+    assert not engine.source_gates() and not engine.watermarks()
+    engine.drop_stream_table("above")
     assert engine.spark.table("orders").count() == 1001
     assert engine.status("live").fuse == "armed", "nothing is pending: it never happened"
     engine.sql("INSERT INTO orders VALUES (2001, 'us', 1)")
