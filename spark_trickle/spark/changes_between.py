@@ -101,8 +101,9 @@ def _hold(spark: SparkSession, frame: DataFrame, feed: ChangeFeed, pointer: Poin
     if read is None:
         feed.release()
         return
-    # All plans that are made of this one, in whatever frame or view, hold this very object; nothing else does.
-    reference = static(spark, "java.lang.ref.WeakReference")(read.table())
+    # All plans that are made of this one, in whatever frame or view, hold this very list of columns; nothing else does.
+    # The table they do not: Spark loads it again for a view.
+    reference = static(spark, "java.lang.ref.WeakReference")(read.output())
     IN_USE.hold_late(Late(pointer, ends, lambda: _refers(reference), feed.release))
 
 
