@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 
 TOLERANCE = Decimal("0.000001")
-"""The last digit of an average, which each engine rounds in its own way. Sums must be the same to the last digit."""
+"""The last digit of an average, which each engine rounds in its own way. Most sums have fewer digits."""
 
 Answer = Sequence[Sequence[str]]
 
