@@ -23,9 +23,10 @@ MANY = (80, 40)
 """So many with default limits, and so many with limits so low that every table is a large one: that takes longer."""
 OTHERWISE = frozenset(
     {
-        # Spark 4.1 forgets below LIMIT and OFFSET which rows belong to which, where both sides are of different types.
+        # Spark 4.1 forgets below LIMIT which rows belong to which, where the two sides are of different types.
         "SELECT c.id, (SELECT o.id FROM orders o WHERE o.cust = c.id ORDER BY o.qty DESC, o.id LIMIT 1) AS best "
         "FROM cust c",
+        # It takes an OFFSET from the rows of all outer ones together.
         "SELECT c.id, (SELECT COUNT(*) FROM (SELECT o.qty FROM orders o WHERE o.cust = c.id OFFSET 1) x) AS rest "
         "FROM cust c",
     }
