@@ -25,7 +25,7 @@ from tests.faults import shop
 from tests.faults.children import working
 from tests.faults.conftest import Copy, Lake
 
-LIFE_SECONDS = 600.0
+LIFE_SECONDS = 240.0
 IN_A_JOB = "in_a_job"
 
 REFRESHES = [
