@@ -19,13 +19,13 @@ demo: setup ## See it work, in a folder of its own
 
 test: setup-test lint ## Everything: lint, types, all tests
 	$(PYTEST) -m "not spark" -n auto
-	$(PYTEST) -m spark -n 2 --dist loadfile
+	$(PYTEST) -m spark -n 2 --dist loadfile --durations 25
 
 test-fast: setup ## Tests without Java and PostgreSQL
 	$(PYTEST) -m fast -n auto
 
 test-spark: setup ## Only the tests that start a JVM
-	$(PYTEST) -m spark -n 2 --dist loadfile
+	$(PYTEST) -m spark -n 2 --dist loadfile --durations 25
 
 test-scale: setup-test ## Long: TPC-H on a cluster with an object store, a change of 10 million rows, 1,000 stream tables (TRICKLE_SCALE=1)
 	$(PYTEST) -s -m scale tests/scale
