@@ -190,7 +190,9 @@ class SharedChanges:
 
     def _brought(self, change: Window, names: Columns | None) -> Fetched | None:
         """Bring a change here; None: its types do not travel."""
-        frame = self._feed.frame(replace(change, touched=()), names, netted=False)
+        deleted = self._deleted(change, names) if change.touched else []
+        read = change if deleted is None else replace(change, touched=())
+        frame = self._feed.frame(read, names, netted=False)
         schema = frame.schema
         if not travels(schema):
             return None
@@ -200,8 +202,7 @@ class SharedChanges:
         if change.both_signs and not here:
             rows = fetch(self._feed.frame(change, names))
         else:
-            deleted = self._deleted(change, names) if change.touched else []
-            rows = fetch(frame if deleted is not None else self._feed.frame(change, names, netted=False))
+            rows = fetch(frame)
             rows = pa.concat_tables([rows, *(part.cast(rows.schema) for part in deleted or ())])
             if change.both_signs:
                 rows = netted(rows, listed)
