@@ -86,7 +86,10 @@ def changed_column(
             return Broken(f"column '{new.name}' is another column of the same name now")
         if old.type != new.type:
             verb = "widened" if _widened(old.type, new.type) else "changed"
-            return Broken(f"column '{new.name}' was {verb} from {show_type(old.type)} to {show_type(new.type)}")
+            was, now = show_type(old.type), show_type(new.type)
+            if was == now:
+                return Broken(f"a field of column '{new.name}' ({now}) was dropped, and another of its name was added")
+            return Broken(f"column '{new.name}' was {verb} from {was} to {now}")
     return None
 
 

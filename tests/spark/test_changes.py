@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from spark_trickle.delta.plan import WEIGHT
 from spark_trickle.errors import NotFoundError
 from spark_trickle.names import TableName
 from tests.spark.versions import COPY_ON_WRITE, MERGE_ON_READ, Lab, Table
+from tests.support.equality_deletes import delete_equal
 
 LAYOUTS = [
     pytest.param((2, MERGE_ON_READ), id="position deletes"),
@@ -158,32 +157,12 @@ def test_equality_deletes_take_every_row_of_that_value(lab: Lab, version: int) -
         "DELETE FROM {t} WHERE v = 'v3'",
     )
     since = table.pin()
-    delete_equal_ids(table, [3])
+    delete_equal(table.spark, table.java, "id", [3])
     first = table.pin()
-    delete_equal_ids(table, [4, 99])
+    delete_equal(table.spark, table.java, "id", [4, 99])
     table.run("INSERT INTO {t} VALUES (3, 'after')")
     assert table.check(since, until=first.snapshot_id) == {"[3, 'v8']": -1}
     assert table.check(first) == {"[4, 'v4']": -1, "[4, 'v9']": -1, "[3, 'after']": 1}
     table.check(since, ["v"])
     table.run("DELETE FROM {t} WHERE v = 'v0'")
     assert table.check(since)["[0, 'v0']"] == -1
-
-
-def delete_equal_ids(table: Table, ids: list[int]) -> None:
-    """Commit an equality delete on `id`, as streaming writers do; Spark cannot write one."""
-    java: Any = table.java
-    jvm: Any = table.spark._jvm
-    gateway: Any = table.spark.sparkContext._gateway
-    numbers = gateway.new_array(jvm.int, 1)
-    numbers[0] = java.schema().findField("id").fieldId()
-    schema = java.schema().select(gateway.jvm.java.util.List.of("id"))
-    factory = jvm.org.apache.iceberg.data.GenericAppenderFactory(java.schema(), java.spec(), numbers, schema)
-    place = java.locationProvider().newDataLocation(f"equality-deletes-{len(table.operations())}.parquet")
-    encrypted = jvm.org.apache.iceberg.encryption.EncryptedFiles.plainAsEncryptedOutput(java.io().newOutputFile(place))
-    writer = factory.newEqDeleteWriter(encrypted, jvm.org.apache.iceberg.FileFormat.PARQUET, None)
-    for value in ids:
-        record = jvm.org.apache.iceberg.data.GenericRecord.create(schema)
-        record.setField("id", value)
-        writer.write(record)
-    writer.close()
-    java.newRowDelta().addDeletes(writer.toDeleteFile()).commit()
