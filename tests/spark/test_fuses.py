@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from spark_trickle.engine import Engine
 from spark_trickle.errors import FuseBlownError
 from spark_trickle.model.refresh import Action
-from tests.spark.engines import assert_equals_query, values
+from tests.spark.engines import assert_equals_query, opened, values
 
 
 @pytest.fixture
@@ -92,6 +94,50 @@ def test_skipped_changes_are_told_until_it_is_rebuilt_and_later_ones_are_taken_i
         assert engine.refresh_stream_table(name, mode="FULL").action is Action.FULL
         assert engine.status(name).diverged is None and engine.verify(name).diverged is None
         assert_equals_query(engine, name)
+
+
+@pytest.mark.parametrize("here", [0, 100_000], ids=["as jobs", "here"])
+def test_who_reads_what_had_changes_skipped_follows_what_it_holds(
+    spark: SparkSession, tmp_path: Path, here: int
+) -> None:
+    """In one unit the change is handed on. Rows that were skipped go without having been there: nobody above may be
+    told that they went."""
+    below = {
+        "plain": "SELECT id, amount FROM orders WHERE amount < 100",
+        "joined": "SELECT id, label, amount FROM orders JOIN names USING (region)",
+        "kinds": "SELECT DISTINCT amount, id % 10 AS last FROM orders",
+        "totals": TOTALS,
+    }
+    above = {
+        "all_of_it": "SELECT (SELECT SUM(amount) FROM plain) AS one, (SELECT COUNT(*) FROM joined) AS other",
+        "by_label": "SELECT label, SUM(amount) AS total, COUNT(*) AS n FROM joined GROUP BY label",
+        "beside": "SELECT p.id, k.last FROM plain AS p JOIN kinds AS k ON p.amount = k.amount AND p.id % 10 = k.last",
+        "most": "SELECT MAX(total) AS most, SUM(n) AS n FROM totals",
+    }
+    with opened(spark, tmp_path, local_query_rows=here) as engine:
+        engine.sql("CREATE TABLE orders (id BIGINT, region STRING, amount INT)")
+        engine.sql("CREATE TABLE names (region STRING, label STRING)")
+        engine.sql("INSERT INTO orders SELECT id, IF(id % 2 = 0, 'eu', 'us'), id % 5 FROM range(100)")
+        engine.sql("INSERT INTO names VALUES ('eu', 'E'), ('us', 'U')")
+        for name, query in below.items():
+            engine.create_stream_table(name, query, fuse="on", fuse_ceiling=50, strict=True)
+        for name, query in above.items():
+            engine.create_stream_table(name, query, strict=True)
+        engine.sql("INSERT INTO orders SELECT id, 'eu', 7 FROM range(1000, 1200)")
+        for name in below:
+            with pytest.raises(FuseBlownError):
+                engine.refresh_stream_table(name)
+            engine.reset_fuse(name, "skip_changes")
+        for statement in (
+            "DELETE FROM orders WHERE id BETWEEN 1150 AND 1170 OR id = 3; INSERT INTO orders VALUES (2000, 'us', 1)",
+            "DELETE FROM orders WHERE id BETWEEN 1000 AND 1030",
+            "INSERT INTO orders VALUES (1001, 'eu', 7), (2001, 'eu', 9); DELETE FROM orders WHERE id IN (1100, 5)",
+        ):
+            engine.sql(statement)
+            outcomes = engine.refresh_stream_tables([*below, *above])
+            assert {outcome.action for outcome in outcomes} <= {Action.DIFFERENTIAL, Action.NO_DATA}
+            for name in above:
+                assert_equals_query(engine, name)
 
 
 def test_a_transaction_whose_immediate_stream_table_would_blow_is_rolled_back(engine: Engine) -> None:

@@ -186,7 +186,7 @@ class Placer:
         """Write a tiny table anew."""
         self._require(len(gone), removed)
         self.replace(changed(contents.rows, gone, rows))
-        return Written(rows.num_rows, removed, 1)
+        return Written(rows.num_rows, len(gone), 1)
 
     def _directly(self, direct: Direct, rows: pa.Table, addresses: Addresses, removed: int) -> Written:
         self._require(addresses.count, removed)
@@ -197,7 +197,7 @@ class Placer:
                 self._leaves.lookups.keep(self._session, self._table, location, rows)
 
         self._leaves.write(self._node.leaf, None, work)
-        return Written(rows.num_rows, removed, 1)
+        return Written(rows.num_rows, addresses.count, 1)
 
     def old_groups(self, partials: Computed) -> exp.Expr | None:
         """The old rows of groups with their addresses, if they can be looked up."""
@@ -283,10 +283,11 @@ class Placer:
         statement = delete_by_address(
             self._table, target, quote(found.view), self._prune(found, target), inserts=together
         )
-        self._require(self._writer.statement(self._table, statement).deleted, removed)
+        deleted = self._writer.statement(self._table, statement).deleted
+        self._require(deleted, removed)
         if together:
-            return Written(added, removed, 1)
-        return Written(0, removed, 1) + self._append_added(found, added)
+            return Written(added, deleted, 1)
+        return Written(0, deleted, 1) + self._append_added(found, added)
 
     def _require(self, deleted: int, removed: int) -> None:
         """What goes has to be there: otherwise the table is not what the change was computed for."""
