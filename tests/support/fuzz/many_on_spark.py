@@ -39,6 +39,7 @@ class Totals:
     actions: Counter[str] = field(default_factory=Counter)
     compared: int = 0
     unanswered: int = 0
+    shortened: int = 0
     published: Counter[str] = field(default_factory=Counter)
     rows: int = 0
     failures: list[tuple[Lake, Told]] = field(default_factory=list)
@@ -50,6 +51,7 @@ class Totals:
             self.actions.update(str(action) for action in each.actions)
             self.compared += each.compared
             self.unanswered += each.unanswered
+            self.shortened += each.shortened
             self.published.update(why.rpartition("): ")[2] for why in each.published)
             if each.verdict is Verdict.RIGHT:
                 self.rows += each.rows > 0
@@ -64,6 +66,7 @@ class Totals:
             *(f"{number:8d} {name}" for name, number in self.verdicts.most_common()),
             f"{self.rows:8d} right with rows",
             f"{self.compared:8d} comparisons, {self.unanswered} states without an answer of Spark's",
+            f"{self.shortened:8d} of them with one only because Spark computes less than the query says",
             *(
                 f"{number:8d} of them were published all the same: {why}"
                 for why, number in self.published.most_common()
