@@ -8,6 +8,7 @@ through the table's own FileIO, Iceberg's Java API writes the deletion vectors a
 from __future__ import annotations
 
 import json
+import struct
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,9 @@ from spark_trickle.storage.iceberg import Bulk, Java, JavaTable, array, java_cla
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+_PARQUET = "org.apache.iceberg.shaded.org.apache.parquet"
+"""Iceberg's own copy of Parquet's library."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,16 +134,27 @@ class DirectWriter:
         )
         io = self._table.io()
         location = self._table.locationProvider().newDataLocation(f"{uuid.uuid4()}.parquet")
+        content = buffer.getvalue().to_pybytes()
         stream = io.newOutputFile(location).create()
         try:
-            stream.write(buffer.getvalue().to_pybytes())
+            stream.write(content)
         finally:
             stream.close()
-        written = io.newInputFile(location)
-        config = static(self._spark, "org.apache.iceberg.MetricsConfig").forTable(self._table)
-        metrics = static(self._spark, "org.apache.iceberg.parquet.ParquetUtil").fileMetrics(written, config)
         files = static(self._spark, "org.apache.iceberg.DataFiles").builder(self._table.spec())
-        return files.withInputFile(written).withMetrics(metrics).build()
+        return files.withInputFile(io.newInputFile(location)).withMetrics(self._metrics(content)).build()
+
+    def _metrics(self, content: bytes) -> Java:
+        """Counts and bounds, of the footer that is here: to open the file for them Iceberg would read all of Hadoop's
+        settings, which takes longer than to write it."""
+        (length,) = struct.unpack("<I", content[-8:-4])
+        footer = static(self._spark, "java.io.ByteArrayInputStream")(content[-8 - length : -8])
+        plain = static(self._spark, f"{_PARQUET}.conf.PlainParquetConfiguration")()
+        options = static(self._spark, f"{_PARQUET}.ParquetReadOptions").builder(plain).build()
+        converter = static(self._spark, f"{_PARQUET}.format.converter.ParquetMetadataConverter")(options)
+        found = converter.readParquetMetadata(footer)
+        config = static(self._spark, "org.apache.iceberg.MetricsConfig").forTable(self._table)
+        nothing = static(self._spark, "java.util.stream.Stream").empty()
+        return static(self._spark, "org.apache.iceberg.parquet.ParquetUtil").footerMetrics(found, nothing, config)
 
     def _deletion_vectors(self, removed: Addresses) -> Java:
         """The vectors of the files that lose rows, with what they had lost before."""

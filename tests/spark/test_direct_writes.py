@@ -20,7 +20,7 @@ from spark_trickle.storage.direct import (
     directly_writable,
     fits,
 )
-from spark_trickle.storage.iceberg import load
+from spark_trickle.storage.iceberg import load, static
 from tests.spark.engines import assert_equals_query, bag, opened
 
 TYPES = (
@@ -128,3 +128,24 @@ def test_a_small_table_is_written_anew_before_its_files_are_many(spark: SparkSes
             counted.add(files(engine, "sums"))
         assert_equals_query(engine, "sums")
         assert max(counted) == MOST_FILES and 1 in counted, counted
+
+
+def test_counts_and_bounds_of_a_file_are_those_that_iceberg_finds_in_it(engine: Engine) -> None:
+    engine.sql(f"CREATE TABLE t ({TYPES}) TBLPROPERTIES ('format-version' = '3')")
+    writer = direct(engine)
+    engine.sql(f"CREATE TABLE other ({TYPES}); INSERT INTO other VALUES {ROWS}")
+    writer.change(engine.spark.table("other").toArrow(), NO_ADDRESSES)
+    table = load(engine.spark, LAKE_TABLE)
+    (held,) = table.currentSnapshot().addedDataFiles(table.io())
+    config = static(engine.spark, "org.apache.iceberg.MetricsConfig").forTable(table)
+    file = table.io().newInputFile(held.location())
+    found = static(engine.spark, "org.apache.iceberg.parquet.ParquetUtil").fileMetrics(file, config)
+    assert held.recordCount() == found.recordCount() == 3
+    for one, other in (
+        (held.valueCounts(), found.valueCounts()),
+        (held.nullValueCounts(), found.nullValueCounts()),
+        (held.columnSizes(), found.columnSizes()),
+        (held.lowerBounds(), found.lowerBounds()),
+        (held.upperBounds(), found.upperBounds()),
+    ):
+        assert one.size() and one.equals(other), (one.toString(), other.toString())

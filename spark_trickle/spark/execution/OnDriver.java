@@ -27,6 +27,8 @@ import org.apache.spark.sql.execution.ColumnarToRowExec;
 import org.apache.spark.sql.execution.LocalTableScanExec;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.UnionExec;
+import org.apache.spark.sql.execution.arrow.ArrowConverters;
+import org.apache.spark.sql.execution.arrow.ArrowConverters$;
 import org.apache.spark.sql.execution.datasources.v2.BatchScanExec;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 import org.apache.spark.sql.execution.exchange.Exchange;
@@ -292,6 +294,18 @@ public final class OnDriver {
             if (((String) each._1()).startsWith("spark")) found.setProperty((String) each._1(), (String) each._2());
         }
         return found;
+    }
+
+    /**
+     * Rows that are here as a relation, from an Arrow stream: what `createDataFrame` makes of them after many questions.
+     * null: the session wants other types.
+     */
+    public Dataset relation(byte[] stream, String schema, SparkSession session) {
+        if (session.sessionState().conf().arrowUseLargeVarTypes()) return null;
+        java.nio.channels.ReadableByteChannel channel =
+            java.nio.channels.Channels.newChannel(new java.io.ByteArrayInputStream(stream));
+        Iterator batches = ArrowConverters$.MODULE$.getBatchesFromStream(channel);
+        return ArrowConverters.toDataFrame(batches, schema, session);
     }
 
     /** A session that plans without exchanges, and otherwise as the given one does now. */

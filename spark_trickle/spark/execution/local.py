@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from pyspark.sql import types as t
 from sqlglot import exp
 
-from spark_trickle.spark.execution.on_driver import on_driver
+from spark_trickle.spark.execution.on_driver import on_driver, relation
 from spark_trickle.storage.far_dates import iso, python_values
 
 if TYPE_CHECKING:
@@ -80,7 +80,9 @@ def fetch(frame: DataFrame) -> pa.Table:
 
 def hand_back(session: SparkSession, rows: pa.Table, schema: t.StructType) -> DataFrame:
     """A local relation of the rows: no job, known size."""
-    return session.createDataFrame(_without_empty_batches(rows), schema=schema)
+    rows = _without_empty_batches(rows)
+    made = relation(session, rows, schema)
+    return session.createDataFrame(rows, schema=schema) if made is None else made
 
 
 def _without_empty_batches(rows: pa.Table) -> pa.Table:

@@ -18,14 +18,20 @@ from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError
+from pyspark.sql import DataFrame
+from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from spark_trickle.storage.iceberg import Java, static
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
 
 _LOG = logging.getLogger("spark_trickle")
+_MOST_SENT = 1 << 18
+"""Larger ones go by way of a file, as Spark sends them: the gateway takes bytes as text."""
+_BATCH = 10_000
 _UNPLANNED = "OnDriver$Unplanned"
 RUNS_AS_A_JOB = "runs as a job, because its plan could not be made here"
 _SOURCE = Path(__file__).with_name("OnDriver.java")
@@ -49,6 +55,26 @@ def on_driver(frame: DataFrame) -> pa.Table | None:
         _LOG.warning("a query over few rows %s: %s", RUNS_AS_A_JOB, thrown.getMessage())
         return None
     return None if found is None else _table(frame, base64.b64decode(found))
+
+
+def relation(session: SparkSession, rows: pa.Table, schema: StructType) -> DataFrame | None:
+    """A relation of rows that are here, in one call; None: it takes Spark's own way, which asks the JVM some forty
+    times, and looks for classes in all jars."""
+    wanted = to_arrow_schema(schema)
+    if rows.nbytes > _MOST_SENT or rows.schema.types != wanted.types:
+        return None
+    runner = _runner(session)
+    if runner is None:
+        return None
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, wanted) as stream:
+        stream.write_table(rows.rename_columns(wanted.names).cast(wanted), max_chunksize=_BATCH)
+    made = runner.relation(sink.getvalue().to_pybytes(), schema.json(), session._jsparkSession)
+    if made is None:
+        return None
+    frame: DataFrame = ClassicFrame(made, session)
+    frame._schema = schema  # it would be asked for, and read from its JSON
+    return frame
 
 
 def _table(frame: DataFrame, streams: bytes) -> pa.Table:
