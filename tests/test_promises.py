@@ -196,6 +196,9 @@ MISTAKES = {
         "test_skip_changes_moves_its_own_frontier_only_and_is_told_until_it_is_rebuilt",
         "test_what_is_skipped_in_a_circle_is_skipped_by_all_of_its_members_and_by_nobody_else",
     ),
+    "rows that were skipped are taken from those that read it": (
+        "test_who_reads_what_had_changes_skipped_follows_what_it_holds"
+    ),
     "what was let through blows again": (
         "test_apply_lets_exactly_that_change_through",
         "test_apply_works_where_the_change_comes_from_its_own_unit",
