@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from pyspark.sql import SparkSession
 
 from spark_trickle.model.refresh import Action
-from tests.spark.engines import opened
+from tests.spark.engines import assert_equals_query, opened
 from tests.support.printed import printed
 
 QUERIES = {
@@ -50,3 +52,24 @@ def test_rows_with_maps_and_structs_come_and_go(
                 assert outcome.action in (Action.DIFFERENTIAL, Action.NO_DATA), outcome
             for name, query in QUERIES.items():
                 assert printed(engine.spark.sql(f"SELECT * FROM {name}")) == printed(engine.spark.sql(query)), statement
+
+
+@pytest.mark.parametrize(("here", "cache"), [(0, 0), (0, 1 << 30), (100_000, 0)])
+def test_rows_meet_by_a_field_of_a_struct(spark: SparkSession, tmp_path: Path, here: int, cache: int) -> None:
+    """Spark forgets the field where several EXISTS ask for it, as they do of rows that may come to have no partner."""
+    with opened(spark, tmp_path, local_query_rows=here, row_cache_bytes=cache) as engine:
+        engine.sql("CREATE TABLE u (w STRING); CREATE TABLE t (id INT, s STRUCT<a: STRING, b: STRING>)")
+        engine.sql("INSERT INTO t VALUES (1, named_struct('a', 'x', 'b', 'y')), (2, named_struct('a', 'y', 'b', 'x'))")
+        engine.sql("INSERT INTO t VALUES (3, NULL); INSERT INTO u VALUES ('x'), ('q'), (NULL)")
+        engine.create_stream_table("outer", "SELECT u.w, t.s FROM u LEFT JOIN t ON t.s.a = u.w", strict=True)
+        engine.create_stream_table("whole", "SELECT u.w, t.s FROM u FULL JOIN t ON t.s.a = u.w", strict=True)
+        for statement in (
+            "INSERT INTO u VALUES ('y'); DELETE FROM t WHERE id = 1",
+            "DELETE FROM u",
+            "INSERT INTO t SELECT * FROM t WHERE id = 2; INSERT INTO u VALUES ('x'), ('y')",
+            "UPDATE t SET s = named_struct('a', 'x', 'b', 'z') WHERE id = 2",
+        ):
+            engine.sql(statement)
+            for name in ("outer", "whole"):
+                assert engine.refresh_stream_table(name).action is Action.DIFFERENTIAL
+                assert_equals_query(engine, name)
