@@ -7,12 +7,14 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import Counter
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import types as t
 
+import spark_trickle
 from spark_trickle.engine import Engine
 from spark_trickle.model.refresh import Action
 from spark_trickle.spark.execution.local import fetch, hand_back, travels
@@ -80,6 +82,14 @@ print(size_in_bytes(pa.table({"a": outer})) > 0, size_in_bytes(outer) > 0)
 """
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout.split()) == (0, ["True", "True"]), done
+
+
+def test_nobody_asks_arrow_for_the_size_in_the_way_that_ends_the_process() -> None:
+    rooms = Path(spark_trickle.__file__).parent
+    asking = [
+        path.name for path in (rooms / "spark").rglob("*.py") if "rows.nbytes" in path.read_text(encoding="utf-8")
+    ]
+    assert asking == []
 
 
 def test_everything_goes_and_comes_again(engine: Engine) -> None:

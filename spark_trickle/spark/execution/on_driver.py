@@ -23,6 +23,7 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from spark_trickle.storage.iceberg import Java, static
+from spark_trickle.storage.newest import size_in_bytes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -61,7 +62,7 @@ def relation(session: SparkSession, rows: pa.Table, schema: StructType) -> DataF
     """A relation of rows that are here, in one call; None: it takes Spark's own way, which asks the JVM some forty
     times, and looks for classes in all jars."""
     wanted = to_arrow_schema(schema)
-    if rows.nbytes > _MOST_SENT or rows.schema.types != wanted.types:
+    if size_in_bytes(rows) > _MOST_SENT or rows.schema.types != wanted.types:
         return None
     runner = _runner(session)
     if runner is None:
