@@ -4,7 +4,7 @@ back, deletes by value as streaming writers make them. Over two sources, cycle a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +61,7 @@ def beside(lake: Engine) -> Engine:
     return lake
 
 
-def refreshed(engine: Engine, actions: set[Action] = frozenset({Action.DIFFERENTIAL})) -> None:  # type: ignore[assignment]
+def refreshed(engine: Engine, actions: Set[Action] = frozenset({Action.DIFFERENTIAL})) -> None:
     for name in BESIDE:
         outcome = engine.refresh_stream_table(name)
         assert outcome.action in actions, outcome
